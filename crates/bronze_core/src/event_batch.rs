@@ -1,0 +1,128 @@
+//! Encoded events, many in one buffer.
+
+use bytes::Bytes;
+
+use crate::payload_case::PayloadCase;
+
+/// One event's place in its batch.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// Where the event's bytes end; they begin where the one before ends.
+    end: usize,
+    case: PayloadCase,
+}
+
+/// A buffer that encoded events are appended to.
+#[derive(Debug, Default)]
+pub struct EventBuffer {
+    pub(crate) bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+/// Encoded events that share one allocation. Cloning it, or taking an event's bytes, copies nothing.
+#[derive(Clone, Debug, Default)]
+pub struct EventBatch {
+    bytes: Bytes,
+    entries: std::sync::Arc<[Entry]>,
+}
+
+impl EventBuffer {
+    /// An empty buffer with room for `bytes`.
+    #[must_use]
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), entries: Vec::with_capacity(bytes / 256) }
+    }
+
+    /// Number of events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it holds no event.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Bytes of all events together.
+    #[must_use]
+    pub fn byte_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Removes all events and keeps the room they took.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
+    }
+
+    /// Makes what was appended to `bytes` since the last event an event.
+    pub(crate) fn finish_event(&mut self, case: PayloadCase) {
+        self.entries.push(Entry { end: self.bytes.len(), case });
+    }
+
+    /// Each event's case and bytes.
+    pub fn iter(&self) -> impl Iterator<Item = (PayloadCase, &[u8])> {
+        events(&self.entries, &self.bytes)
+    }
+
+    /// The events' bytes one after the other, and where each ends.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<u8>, Vec<usize>) {
+        (self.bytes, self.entries.into_iter().map(|entry| entry.end).collect())
+    }
+
+    /// Takes the events out as a batch and leaves the buffer empty.
+    pub fn take_batch(&mut self) -> EventBatch {
+        EventBatch {
+            bytes: Bytes::from(std::mem::take(&mut self.bytes)),
+            entries: std::mem::take(&mut self.entries).into(),
+        }
+    }
+}
+
+impl EventBatch {
+    /// Number of events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it holds no event.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Bytes of all events together.
+    #[must_use]
+    pub fn byte_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Each event's case and bytes.
+    pub fn iter(&self) -> impl Iterator<Item = (PayloadCase, &[u8])> {
+        events(&self.entries, &self.bytes)
+    }
+
+    /// An event's case and bytes, sharing the batch's memory.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<(PayloadCase, Bytes)> {
+        let entry = self.entries.get(index)?;
+        let start = index.checked_sub(1).map_or(0, |before| self.entries[before].end);
+        Some((entry.case, self.bytes.slice(start..entry.end)))
+    }
+}
+
+fn events<'a>(
+    entries: &'a [Entry],
+    bytes: &'a [u8],
+) -> impl Iterator<Item = (PayloadCase, &'a [u8])> {
+    let mut start = 0;
+    entries.iter().map(move |entry| {
+        let event = &bytes[start..entry.end];
+        start = entry.end;
+        (entry.case, event)
+    })
+}

@@ -1,0 +1,14 @@
+//! Bronze events: normalized messages in their envelope, as they are published and kept.
+
+pub mod columns;
+mod decode;
+mod encode;
+mod event_batch;
+pub mod generated;
+mod payload_case;
+mod wire;
+
+pub use decode::{DecodeError, DecodedEvent, LevelPart, MessageAssembler, decode_event};
+pub use encode::{BookChanges, BronzeEncoder, EncoderError, EncoderOptions, Origin};
+pub use event_batch::{EventBatch, EventBuffer};
+pub use payload_case::{PayloadCase, UnknownPayloadCase};
