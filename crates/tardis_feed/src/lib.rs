@@ -1,0 +1,5 @@
+//! Where market data comes from. So far: the lines of an archive slice.
+
+mod line;
+
+pub use line::{Line, LineError, Lines};
