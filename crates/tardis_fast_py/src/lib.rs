@@ -1,0 +1,24 @@
+//! The extension module `tardis_fast._core`: turns Python arguments into Rust calls and back.
+
+mod columns;
+mod encoder;
+mod errors;
+
+use bronze_core::PayloadCase;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+/// The Rust core of `tardis_fast`.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("PAYLOAD_CASES", PyTuple::new(py, PayloadCase::ALL.map(PayloadCase::name))?)?;
+    module.add_class::<encoder::BronzeEncoder>()?;
+    module.add_function(wrap_pyfunction!(encoder::decode_to_json, module)?)?;
+    module.add_function(wrap_pyfunction!(columns::events_to_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(columns::events_by_case, module)?)?;
+    module.add_function(wrap_pyfunction!(columns::batch_to_events, module)?)?;
+    module.add_function(wrap_pyfunction!(columns::bronze_schema, module)?)?;
+    errors::register(module)
+}

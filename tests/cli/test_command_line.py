@@ -1,0 +1,36 @@
+"""The command line, run as a person runs it."""
+
+import re
+import subprocess
+import sysconfig
+from pathlib import Path
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "tardis-fast"
+
+
+def run(*arguments: str) -> str:
+    """Run `tardis-fast` and return what it prints."""
+    done = subprocess.run([COMMAND, *arguments], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def test_help() -> None:
+    assert run("--help") == (
+        "Usage: tardis-fast [OPTIONS] COMMAND [ARGS]...\n"
+        "\n"
+        "  Crypto market data into programs, event buses and the lakehouse.\n"
+        "\n"
+        "Options:\n"
+        "  --version   Show the version and exit.\n"
+        "  -h, --help  Show this message and exit.\n"
+        "\n"
+        "Commands:\n"
+        "  demo  Take sample messages through Bronze and Arrow and back, and show...\n"
+    )
+
+
+def test_demo_comes_back_the_same() -> None:
+    output = run("demo", "--repeat", "3")
+    assert "Same bytes after Arrow: 3 of 3 chunks" in output
+    assert "Same JSON after Bronze: yes" in output
+    assert len(re.findall(r"^│ (\w+)", output, re.MULTILINE)) == 12
