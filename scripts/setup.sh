@@ -81,7 +81,7 @@ setup_schemas() {
 
 build_extension() {
   say "Build the extension"
-  maturin develop --release --quiet
+  PIP_QUIET=1 maturin develop --release --quiet
 }
 
 check_tools

@@ -13,14 +13,14 @@ def main() -> None:
 
 @main.command()
 @click.option(
-    "--repeat",
+    "--chunks",
     type=click.IntRange(min=1),
-    default=10_000,
+    default=30,
     show_default=True,
-    help="How many times the sample messages are encoded.",
+    help="How many chunks of sample messages are encoded.",
 )
-def demo(repeat: int) -> None:
+def demo(chunks: int) -> None:
     """Take sample messages through Bronze and Arrow and back, and show what came of it."""
     from tardis_fast.demo import run  # noqa: PLC0415 - other commands need not load it
 
-    run(repeat)
+    run(chunks)

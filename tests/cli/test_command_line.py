@@ -30,7 +30,7 @@ def test_help() -> None:
 
 
 def test_demo_comes_back_the_same() -> None:
-    output = run("demo", "--repeat", "3")
+    output = run("demo", "--chunks", "3")
     assert "Same bytes after Arrow: 3 of 3 chunks" in output
     assert "Same JSON after Bronze: yes" in output
     assert len(re.findall(r"^│ (\w+)", output, re.MULTILINE)) == 12
