@@ -5,10 +5,14 @@ mod decode;
 mod encode;
 mod event_batch;
 pub mod generated;
+mod ledger;
 mod payload_case;
+mod retry;
 mod wire;
 
 pub use decode::{DecodeError, DecodedEvent, LevelPart, MessageAssembler, decode_event};
 pub use encode::{BookChanges, BronzeEncoder, EncoderError, EncoderOptions, Origin};
 pub use event_batch::{EventBatch, EventBuffer};
+pub use ledger::{Amount, End, LATENCY_BOUNDS, Latency, Ledger, LedgerSnapshot, Place};
 pub use payload_case::{PayloadCase, UnknownPayloadCase};
+pub use retry::{Attempts, Outcome, RetryPolicy, RetryPolicyError};
