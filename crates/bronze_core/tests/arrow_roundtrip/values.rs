@@ -3,6 +3,7 @@
 //! until it is drawn, and then the round trip asks for it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use bronze_core::PayloadCase;
 use bronze_core::generated::bronze::normalized_event::Payload;
@@ -23,7 +24,7 @@ pub(crate) fn time(micros: i64) -> Timestamp {
 }
 
 /// Any values that survive the round trip: whole microseconds, and no uint64 past an i64.
-pub(crate) fn any_values() -> impl Strategy<Value = Values> {
+fn any_values() -> impl Strategy<Value = Values> {
     let number = prop_oneof![Just(0), 0..6_u64, any::<u64>(), Just(u64::MAX)];
     let micros = prop_oneof![Just(0), -2_000_000..2_000_000_i64, any::<i64>(), Just(i64::MIN)];
     let text = || prop_oneof![Just(String::new()), "[0-9.]{1,9}", any::<String>()];
@@ -46,10 +47,11 @@ pub(crate) fn any_values() -> impl Strategy<Value = Values> {
         })
 }
 
-/// An event of any case, or of none.
-pub(crate) fn any_event() -> impl Strategy<Value = NormalizedEvent> {
+/// Events of any case, or of none, that draw from the same values.
+pub(crate) fn any_events(count: Range<usize>) -> impl Strategy<Value = Vec<NormalizedEvent>> {
     let case = option::weighted(0.95, prop::sample::select(&PayloadCase::ALL[..]));
-    (case, any_values()).prop_map(|(case, mut values)| values.event(case))
+    (vec(case, count), any_values())
+        .prop_map(|(cases, mut values)| cases.into_iter().map(|case| values.event(case)).collect())
 }
 
 /// Values that an event's fields are drawn from, one after the other and then from the start.
