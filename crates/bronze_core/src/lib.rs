@@ -7,6 +7,7 @@ mod event_batch;
 pub mod generated;
 mod ledger;
 mod payload_case;
+mod queue;
 mod retry;
 mod wire;
 
@@ -15,4 +16,5 @@ pub use encode::{BookChanges, BronzeEncoder, EncoderError, EncoderOptions, Origi
 pub use event_batch::{EventBatch, EventBuffer};
 pub use ledger::{Amount, End, LATENCY_BOUNDS, Latency, Ledger, LedgerSnapshot, Place};
 pub use payload_case::{PayloadCase, UnknownPayloadCase};
+pub use queue::{BatchQueue, PushError, QueueLimits};
 pub use retry::{Attempts, Outcome, RetryPolicy, RetryPolicyError};
