@@ -209,6 +209,12 @@ impl<'a> WireReader<'a> {
         Self { rest: message }
     }
 
+    /// What is still to be read.
+    #[inline]
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// The next field's key, or none at the message's end.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // checked to fit
@@ -248,6 +254,12 @@ impl<'a> WireReader<'a> {
         } else {
             Err(WireError::Text)
         }
+    }
+
+    /// The value of a field that holds a text, as such.
+    #[inline]
+    pub(crate) fn str(&mut self, key: Key) -> Result<&'a str, WireError> {
+        std::str::from_utf8(self.message(key)?).map_err(|_| WireError::Text)
     }
 
     /// Passes over the value of a field that the schema does not know.
