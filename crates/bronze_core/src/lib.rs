@@ -10,6 +10,7 @@ mod ledger;
 mod payload_case;
 mod queue;
 mod retry;
+mod template;
 mod wire;
 
 pub use decode::{DecodeError, DecodedEvent, LevelPart, MessageAssembler, decode_event};
@@ -20,4 +21,5 @@ pub use ledger::{Amount, End, LATENCY_BOUNDS, Latency, Ledger, LedgerSnapshot, P
 pub use payload_case::{PayloadCase, UnknownPayloadCase};
 pub use queue::{BatchQueue, PushError, QueueLimits};
 pub use retry::{Attempts, Outcome, RetryPolicy, RetryPolicyError};
+pub use template::{Template, TemplateError, TemplateFault};
 pub use wire::WireError;
