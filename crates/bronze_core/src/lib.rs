@@ -1,6 +1,8 @@
 //! Bronze events: normalized messages in their envelope, as they are published and kept.
 
 pub mod columns;
+mod config_error;
+mod config_list;
 mod decode;
 mod encode;
 mod event_batch;
@@ -10,9 +12,11 @@ mod ledger;
 mod payload_case;
 mod queue;
 mod retry;
+mod route;
 mod template;
 mod wire;
 
+pub use config_error::{ConfigError, ConfigFault};
 pub use decode::{DecodeError, DecodedEvent, LevelPart, MessageAssembler, decode_event};
 pub use encode::{BookChanges, BronzeEncoder, EncoderError, EncoderOptions, Origin};
 pub use event_batch::{EventBatch, EventBuffer};
@@ -21,5 +25,6 @@ pub use ledger::{Amount, End, LATENCY_BOUNDS, Latency, Ledger, LedgerSnapshot, P
 pub use payload_case::{PayloadCase, UnknownPayloadCase};
 pub use queue::{BatchQueue, PushError, QueueLimits};
 pub use retry::{Attempts, Outcome, RetryPolicy, RetryPolicyError};
+pub use route::Route;
 pub use template::{Template, TemplateError, TemplateFault};
 pub use wire::WireError;
