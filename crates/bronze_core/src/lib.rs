@@ -14,6 +14,7 @@ mod payload_filter;
 mod queue;
 mod retry;
 mod route;
+mod static_pairs;
 mod template;
 mod wire;
 
@@ -28,5 +29,6 @@ pub use payload_filter::PayloadFilter;
 pub use queue::{BatchQueue, PushError, QueueLimits};
 pub use retry::{Attempts, Outcome, RetryPolicy, RetryPolicyError};
 pub use route::Route;
+pub use static_pairs::StaticPairs;
 pub use template::{Template, TemplateError, TemplateFault};
 pub use wire::WireError;
