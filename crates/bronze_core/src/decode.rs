@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use market_data::{
     BarKind, BookChange, BookLevel, BookSnapshot, BookTicker, BookTickerField, BookTickerOrder,
-    DerivativeTicker, Disconnect, ErrorCode, ErrorNotice, Liquidation, Message, OptionSummary,
-    OptionType, Precision, Side, Timestamp, Trade, TradeBar,
+    DerivativeTicker, Disconnect, ErrorCode, ErrorNotice, Message, OptionSummary, OptionType,
+    Precision, Side, Timestamp, Trade, TradeBar,
 };
 use prost::Message as _;
 use thiserror::Error;
@@ -256,7 +256,7 @@ impl Envelope {
 
     fn liquidation(self, payload: bronze::Liquidation) -> Result<Message<'static>, DecodeError> {
         let number = Numbers(PayloadCase::Liquidation);
-        Ok(Message::Liquidation(Liquidation {
+        Ok(Message::Liquidation(Trade {
             symbol: self.symbol,
             exchange: self.exchange,
             price: number.required("price_str", &payload.price_str)?,

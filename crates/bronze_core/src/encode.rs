@@ -10,8 +10,8 @@ use std::ops::Range;
 
 use market_data::{
     BarKind, BookChange, BookLevel, BookSnapshot, BookTicker, BookTickerField, BookTickerOrder,
-    DerivativeTicker, Disconnect, ErrorCode, ErrorNotice, Liquidation, Message, OptionSummary,
-    OptionType, Precision, ShortDecimal, Side, Timestamp, Trade, TradeBar, write_decimal,
+    DerivativeTicker, Disconnect, ErrorCode, ErrorNotice, Message, OptionSummary, OptionType,
+    Precision, ShortDecimal, Side, Timestamp, Trade, TradeBar, write_decimal,
 };
 use thiserror::Error;
 
@@ -376,7 +376,7 @@ fn put_trade(bytes: &mut Vec<u8>, trade: &Trade<'_>) {
     put_bool(bytes, 12, id == Some(""));
 }
 
-fn put_liquidation(bytes: &mut Vec<u8>, liquidation: &Liquidation<'_>) {
+fn put_liquidation(bytes: &mut Vec<u8>, liquidation: &Trade<'_>) {
     let id = liquidation.id.as_deref();
     put_signed(bytes, 1, side(liquidation.side));
     put_number(bytes, 2, liquidation.price);

@@ -13,8 +13,8 @@ use thiserror::Error;
 
 use crate::message::{
     BarKind, BookChange, BookLevel, BookSnapshot, BookTicker, BookTickerField, BookTickerOrder,
-    DerivativeTicker, Disconnect, ErrorCode, ErrorNotice, Liquidation, Message, OptionSummary,
-    OptionType, Side, Trade, TradeBar,
+    DerivativeTicker, Disconnect, ErrorCode, ErrorNotice, Message, OptionSummary, OptionType, Side,
+    Trade, TradeBar,
 };
 use crate::time::Timestamp;
 
@@ -63,9 +63,9 @@ pub fn read_message(json: &[u8]) -> Result<Message<'_>, ReadError> {
     };
     match &*kind {
         "trade" => {
-            read::<FillFields<'_>>("trade", json).map(|fields| Message::Trade(fields.into()))
+            read::<TradeFields<'_>>("trade", json).map(|fields| Message::Trade(fields.into()))
         }
-        "liquidation" => read::<FillFields<'_>>("liquidation", json)
+        "liquidation" => read::<TradeFields<'_>>("liquidation", json)
             .map(|fields| Message::Liquidation(fields.into())),
         "book_change" => read::<BookChangeFields<'_>>("book_change", json).map(Into::into),
         "derivative_ticker" => {
@@ -141,7 +141,7 @@ enum SideText {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct FillFields<'a> {
+struct TradeFields<'a> {
     #[serde(rename = "type")]
     _type: IgnoredAny,
     #[serde(borrow)]
@@ -157,31 +157,24 @@ struct FillFields<'a> {
     local_timestamp: Time,
 }
 
-/// Trades and liquidations have the same fields.
-macro_rules! from_fill_fields {
-    ($message:ident) => {
-        impl<'a> From<FillFields<'a>> for $message<'a> {
-            fn from(fields: FillFields<'a>) -> Self {
-                Self {
-                    symbol: fields.symbol,
-                    exchange: fields.exchange,
-                    id: fields.id.map(|id| id.0),
-                    price: fields.price.0,
-                    amount: fields.amount.0,
-                    side: match fields.side {
-                        SideText::Buy => Side::Buy,
-                        SideText::Sell => Side::Sell,
-                        SideText::Unknown => Side::Unknown,
-                    },
-                    timestamp: fields.timestamp.0,
-                    local_timestamp: fields.local_timestamp.0,
-                }
-            }
+impl<'a> From<TradeFields<'a>> for Trade<'a> {
+    fn from(fields: TradeFields<'a>) -> Self {
+        Self {
+            symbol: fields.symbol,
+            exchange: fields.exchange,
+            id: fields.id.map(|id| id.0),
+            price: fields.price.0,
+            amount: fields.amount.0,
+            side: match fields.side {
+                SideText::Buy => Side::Buy,
+                SideText::Sell => Side::Sell,
+                SideText::Unknown => Side::Unknown,
+            },
+            timestamp: fields.timestamp.0,
+            local_timestamp: fields.local_timestamp.0,
         }
-    };
+    }
 }
-from_fill_fields!(Trade);
-from_fill_fields!(Liquidation);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

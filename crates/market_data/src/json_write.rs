@@ -12,22 +12,21 @@ use crate::time::Timestamp;
 pub fn write_message(out: &mut Vec<u8>, message: &Message<'_>) {
     let mut object = Object::begin(out, message.type_name());
     match message {
-        Message::Trade(trade) => {
+        Message::Trade(trade) | Message::Liquidation(trade) => {
             object.instrument(&trade.symbol, &trade.exchange);
-            object.fill(trade.id.as_ref(), trade.price, trade.amount, trade.side);
+            if let Some(id) = &trade.id {
+                object.text("id", id);
+            }
+            object.number("price", trade.price);
+            object.number("amount", trade.amount);
+            let side = match trade.side {
+                Side::Buy => "buy",
+                Side::Sell => "sell",
+                Side::Unknown => "unknown",
+            };
+            object.text("side", side);
             object.time("timestamp", trade.timestamp);
             object.time("localTimestamp", trade.local_timestamp);
-        }
-        Message::Liquidation(liquidation) => {
-            object.instrument(&liquidation.symbol, &liquidation.exchange);
-            object.fill(
-                liquidation.id.as_ref(),
-                liquidation.price,
-                liquidation.amount,
-                liquidation.side,
-            );
-            object.time("timestamp", liquidation.timestamp);
-            object.time("localTimestamp", liquidation.local_timestamp);
         }
         Message::BookChange(change) => {
             object.instrument(&change.symbol, &change.exchange);
@@ -180,20 +179,6 @@ impl<'a> Object<'a> {
     fn instrument(&mut self, symbol: &str, exchange: &str) {
         self.text("symbol", symbol);
         self.text("exchange", exchange);
-    }
-
-    fn fill(&mut self, id: Option<&Cow<'_, str>>, price: f64, amount: f64, side: Side) {
-        if let Some(id) = id {
-            self.text("id", id);
-        }
-        self.number("price", price);
-        self.number("amount", amount);
-        let side = match side {
-            Side::Buy => "buy",
-            Side::Sell => "sell",
-            Side::Unknown => "unknown",
-        };
-        self.text("side", side);
     }
 
     fn text(&mut self, name: &str, value: &str) {

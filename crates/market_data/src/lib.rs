@@ -12,8 +12,8 @@ pub use json_read::{ReadError, read_message};
 pub use json_write::write_message;
 pub use message::{
     BarKind, BookChange, BookLevel, BookSnapshot, BookTicker, BookTickerField, BookTickerOrder,
-    DerivativeTicker, Disconnect, ErrorCode, ErrorNotice, Liquidation, Message, OptionSummary,
-    OptionType, Side, Trade, TradeBar,
+    DerivativeTicker, Disconnect, ErrorCode, ErrorNotice, Message, OptionSummary, OptionType, Side,
+    Trade, TradeBar,
 };
 pub use number::{ShortDecimal, write_decimal, write_integer, write_number};
 pub use time::{Precision, TimeError, Timestamp};

@@ -18,8 +18,8 @@ pub enum Message<'a> {
     BookChange(BookChange<'a>),
     /// Prices and funding of a derivative.
     DerivativeTicker(DerivativeTicker<'a>),
-    /// A forced trade.
-    Liquidation(Liquidation<'a>),
+    /// A forced trade, which has the fields of a trade.
+    Liquidation(Trade<'a>),
     /// Prices, volatilities and greeks of an option.
     OptionSummary(OptionSummary<'a>),
     /// The best bid and ask as the exchange reports them.
@@ -56,10 +56,9 @@ impl Message<'_> {
     #[must_use]
     pub fn exchange(&self) -> &str {
         match self {
-            Self::Trade(message) => &message.exchange,
+            Self::Trade(message) | Self::Liquidation(message) => &message.exchange,
             Self::BookChange(message) => &message.exchange,
             Self::DerivativeTicker(message) => &message.exchange,
-            Self::Liquidation(message) => &message.exchange,
             Self::OptionSummary(message) => &message.exchange,
             Self::BookTicker(message) => &message.exchange,
             Self::BookSnapshot(message) => &message.exchange,
@@ -73,10 +72,9 @@ impl Message<'_> {
     #[must_use]
     pub fn symbol(&self) -> &str {
         match self {
-            Self::Trade(message) => &message.symbol,
+            Self::Trade(message) | Self::Liquidation(message) => &message.symbol,
             Self::BookChange(message) => &message.symbol,
             Self::DerivativeTicker(message) => &message.symbol,
-            Self::Liquidation(message) => &message.symbol,
             Self::OptionSummary(message) => &message.symbol,
             Self::BookTicker(message) => &message.symbol,
             Self::BookSnapshot(message) => &message.symbol,
@@ -89,10 +87,9 @@ impl Message<'_> {
     #[must_use]
     pub fn local_timestamp(&self) -> Timestamp {
         match self {
-            Self::Trade(message) => message.local_timestamp,
+            Self::Trade(message) | Self::Liquidation(message) => message.local_timestamp,
             Self::BookChange(message) => message.local_timestamp,
             Self::DerivativeTicker(message) => message.local_timestamp,
-            Self::Liquidation(message) => message.local_timestamp,
             Self::OptionSummary(message) => message.local_timestamp,
             Self::BookTicker(message) => message.local_timestamp,
             Self::BookSnapshot(message) => message.local_timestamp,
@@ -114,35 +111,14 @@ pub enum Side {
     Unknown,
 }
 
-/// A trade.
+/// A trade or a liquidation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trade<'a> {
     /// The instrument.
     pub symbol: Cow<'a, str>,
     /// The exchange.
     pub exchange: Cow<'a, str>,
-    /// The exchange's id of the trade.
-    pub id: Option<Cow<'a, str>>,
-    /// Price.
-    pub price: f64,
-    /// Amount.
-    pub amount: f64,
-    /// The taker's side.
-    pub side: Side,
-    /// The exchange's time.
-    pub timestamp: Timestamp,
-    /// When it was received.
-    pub local_timestamp: Timestamp,
-}
-
-/// A forced trade.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Liquidation<'a> {
-    /// The instrument.
-    pub symbol: Cow<'a, str>,
-    /// The exchange.
-    pub exchange: Cow<'a, str>,
-    /// The exchange's id of the order or trade.
+    /// The exchange's id of the trade, or of the liquidated order.
     pub id: Option<Cow<'a, str>>,
     /// Price.
     pub price: f64,

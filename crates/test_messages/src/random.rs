@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use market_data::{
     BarKind, BookChange, BookLevel, BookSnapshot, BookTicker, BookTickerField, BookTickerOrder,
-    DerivativeTicker, Disconnect, ErrorCode, ErrorNotice, Liquidation, Message, OptionSummary,
-    OptionType, Precision, Side, Timestamp, Trade, TradeBar,
+    DerivativeTicker, Disconnect, ErrorCode, ErrorNotice, Message, OptionSummary, OptionType,
+    Precision, Side, Timestamp, Trade, TradeBar,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -76,17 +76,12 @@ fn side_of_book<L: Clone + std::fmt::Debug + 'static>(
 }
 
 prop_compose! {
-    fn fill()(
+    fn trade()(
         symbol in text(), exchange in text(), id in option::of(text()), price in number(),
         amount in number(), side in side(), timestamp in time(), local_timestamp in time(),
     ) -> Trade<'static> {
         Trade { symbol, exchange, id, price, amount, side, timestamp, local_timestamp }
     }
-}
-
-fn liquidation(fill: Trade<'static>) -> Liquidation<'static> {
-    let Trade { symbol, exchange, id, price, amount, side, timestamp, local_timestamp } = fill;
-    Liquidation { symbol, exchange, id, price, amount, side, timestamp, local_timestamp }
 }
 
 prop_compose! {
@@ -265,10 +260,10 @@ prop_compose! {
 /// A strategy for each kind of message; boxed, since their values are large.
 fn kinds() -> Vec<BoxedStrategy<Message<'static>>> {
     vec![
-        fill().prop_map(Message::Trade).boxed(),
+        trade().prop_map(Message::Trade).boxed(),
         book_change().prop_map(Message::BookChange).boxed(),
         derivative_ticker().prop_map(Message::DerivativeTicker).boxed(),
-        fill().prop_map(liquidation).prop_map(Message::Liquidation).boxed(),
+        trade().prop_map(Message::Liquidation).boxed(),
         option_summary().prop_map(Message::OptionSummary).boxed(),
         book_ticker().prop_map(Message::BookTicker).boxed(),
         book_snapshot().prop_map(Message::BookSnapshot).boxed(),
