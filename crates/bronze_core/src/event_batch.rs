@@ -63,7 +63,7 @@ impl EventBuffer {
     }
 
     /// Each event's case and bytes.
-    pub fn iter(&self) -> impl Iterator<Item = (PayloadCase, &[u8])> {
+    pub fn iter(&self) -> impl Iterator<Item = (PayloadCase, &[u8])> + Clone {
         events(&self.entries, &self.bytes)
     }
 
@@ -83,6 +83,21 @@ impl EventBuffer {
 }
 
 impl EventBatch {
+    /// The events that lie one after the other in `bytes`, given each one's case and length;
+    /// nothing where the lengths do not fill `bytes` exactly.
+    pub(crate) fn of_lengths(
+        bytes: Bytes,
+        lengths: impl Iterator<Item = (PayloadCase, usize)>,
+    ) -> Option<Self> {
+        let mut end = 0_usize;
+        let entries = lengths.map(|(case, length)| {
+            end = end.checked_add(length).filter(|end| *end <= bytes.len())?;
+            Some(Entry { end, case })
+        });
+        let entries = entries.collect::<Option<_>>()?;
+        (end == bytes.len()).then_some(Self { bytes, entries })
+    }
+
     /// Number of events.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -102,7 +117,7 @@ impl EventBatch {
     }
 
     /// Each event's case and bytes.
-    pub fn iter(&self) -> impl Iterator<Item = (PayloadCase, &[u8])> {
+    pub fn iter(&self) -> impl Iterator<Item = (PayloadCase, &[u8])> + Clone {
         events(&self.entries, &self.bytes)
     }
 
@@ -115,14 +130,52 @@ impl EventBatch {
     }
 }
 
+impl<'a> FromIterator<(PayloadCase, &'a [u8])> for EventBatch {
+    /// Copies events into a batch of their own.
+    fn from_iter<I: IntoIterator<Item = (PayloadCase, &'a [u8])>>(events: I) -> Self {
+        let mut buffer = EventBuffer::default();
+        for (case, event) in events {
+            buffer.bytes.extend_from_slice(event);
+            buffer.finish_event(case);
+        }
+        buffer.take_batch()
+    }
+}
+
 fn events<'a>(
     entries: &'a [Entry],
     bytes: &'a [u8],
-) -> impl Iterator<Item = (PayloadCase, &'a [u8])> {
+) -> impl Iterator<Item = (PayloadCase, &'a [u8])> + Clone {
     let mut start = 0;
     entries.iter().map(move |entry| {
         let event = &bytes[start..entry.end];
         start = entry.end;
         (entry.case, event)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_of_pairs_gives_them_back() {
+        let pairs: [(PayloadCase, &[u8]); 3] =
+            [(PayloadCase::Trade, b"one"), (PayloadCase::Error, b""), (PayloadCase::Quote, b"2")];
+        let batch = EventBatch::from_iter(pairs);
+        assert_eq!(batch.iter().collect::<Vec<_>>(), pairs);
+        assert_eq!(batch.get(2), Some((PayloadCase::Quote, Bytes::from_static(b"2"))));
+    }
+
+    #[test]
+    fn lengths_that_do_not_fill_the_bytes_make_no_batch() {
+        let batch = |lengths: &[usize]| {
+            let lengths = lengths.iter().map(|length| (PayloadCase::Trade, *length));
+            EventBatch::of_lengths(Bytes::from_static(b"abcd"), lengths)
+        };
+        assert_eq!(batch(&[1, 0, 3]).map(|batch| batch.len()), Some(3));
+        assert!(batch(&[1, 2]).is_none());
+        assert!(batch(&[1, 4]).is_none());
+        assert!(batch(&[usize::MAX, 5]).is_none());
+    }
 }

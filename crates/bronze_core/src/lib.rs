@@ -3,6 +3,7 @@
 pub mod columns;
 mod config_error;
 mod config_list;
+mod dead_letter;
 mod decode;
 mod encode;
 mod event_batch;
@@ -19,6 +20,11 @@ mod template;
 mod wire;
 
 pub use config_error::{ConfigError, ConfigFault};
+mod record_file;
+
+pub use dead_letter::{
+    DeadLetter, DeadLetterFile, DeadLetterRepair, DeadLetters, read_dead_letters,
+};
 pub use decode::{DecodeError, DecodedEvent, LevelPart, MessageAssembler, decode_event};
 pub use encode::{BookChanges, BronzeEncoder, EncoderError, EncoderOptions, Origin};
 pub use event_batch::{EventBatch, EventBuffer};
@@ -27,6 +33,7 @@ pub use ledger::{Amount, End, LATENCY_BOUNDS, Latency, Ledger, LedgerSnapshot, P
 pub use payload_case::{PayloadCase, UnknownPayloadCase};
 pub use payload_filter::PayloadFilter;
 pub use queue::{BatchQueue, PushError, QueueLimits};
+pub use record_file::RecordFileError;
 pub use retry::{Attempts, Outcome, RetryPolicy, RetryPolicyError};
 pub use route::Route;
 pub use static_pairs::StaticPairs;
