@@ -13,14 +13,15 @@ mod ledger;
 mod payload_case;
 mod payload_filter;
 mod queue;
+mod record_file;
 mod retry;
 mod route;
+mod spill;
 mod static_pairs;
 mod template;
 mod wire;
 
 pub use config_error::{ConfigError, ConfigFault};
-mod record_file;
 
 pub use dead_letter::{
     DeadLetter, DeadLetterFile, DeadLetterRepair, DeadLetters, read_dead_letters,
@@ -36,6 +37,9 @@ pub use queue::{BatchQueue, PushError, QueueLimits};
 pub use record_file::RecordFileError;
 pub use retry::{Attempts, Outcome, RetryPolicy, RetryPolicyError};
 pub use route::Route;
+pub use spill::{
+    Recovered, SetAside, Spill, SpillError, SpillOptions, SpillPosition, SpilledBatch,
+};
 pub use static_pairs::StaticPairs;
 pub use template::{Template, TemplateError, TemplateFault};
 pub use wire::WireError;
