@@ -22,7 +22,6 @@ mod template;
 mod wire;
 
 pub use config_error::{ConfigError, ConfigFault};
-
 pub use dead_letter::{
     DeadLetter, DeadLetterFile, DeadLetterRepair, DeadLetters, read_dead_letters,
 };
