@@ -21,8 +21,11 @@ need() {
     fail "$1 $3 or newer is needed, found $2. $4"
 }
 
-# version COMMAND...: the first dotted number a tool prints; empty if there is no such tool.
-version() { { "$@" 2>&1 || true; } | grep -oE '[0-9]+(\.[0-9]+)+' | head -n1 || true; }
+# version COMMAND...: the first number a tool prints; empty if there is no such tool or it fails.
+version() {
+  command -v "$1" >/dev/null || return 0
+  { "$@" 2>&1 || true; } | grep -oE '[0-9]+(\.[0-9]+)*' | head -n1 || true
+}
 
 check_tools() {
   need Rust "$(version rustc --version)" 1.90 "Install it with rustup."
