@@ -14,7 +14,7 @@
 //! Durability: an append survives the end of the process when it returns, and a power failure after
 //! [`DeadLetterFile::sync`].
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::event_batch::EventBatch;
 use crate::payload_case::PayloadCase;
 use crate::record_file::{
     Damage, FILE_HEADER_BYTES, RecordFileError, RecordReader, Unread, append_whole, encode_record,
-    file_header, sync_directory,
+    file_header, lock, sync_directory,
 };
 
 /// Where events end that cannot be delivered.
@@ -140,15 +140,7 @@ impl DeadLetterFile {
     fn lock_file(&self) -> Result<OpenFile, RecordFileError> {
         let file = File::options().create(true).append(true).open(&self.path);
         let file = file.map_err(RecordFileError::io("open", &self.path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(RecordFileError::Locked { path: self.path.clone() });
-            }
-            Err(TryLockError::Error(source)) => {
-                return Err(RecordFileError::io("lock", &self.path)(source));
-            }
-        }
+        lock(&file, &self.path, &self.path)?;
         let len = file.metadata().map_err(RecordFileError::io("read", &self.path))?.len();
         Ok(OpenFile { file, len })
     }

@@ -27,7 +27,7 @@
 mod error;
 mod read;
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -98,6 +98,14 @@ fn length(bytes: usize) -> Result<u32, RecordTooLarge> {
 #[allow(clippy::cast_possible_truncation)] // field numbers of cases are below 152
 fn stored_case(case: PayloadCase) -> u16 {
     case.field_number() as u16
+}
+
+/// Takes a file's lock, which goes with the process. `name` is what a second process is told is in use.
+pub(crate) fn lock(file: &File, path: &Path, name: &Path) -> Result<(), RecordFileError> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => RecordFileError::Locked { path: name.to_owned() },
+        TryLockError::Error(source) => RecordFileError::io("lock", path)(source),
+    })
 }
 
 /// How an append failed.

@@ -34,12 +34,12 @@ mod recover;
 mod segment;
 
 use std::collections::VecDeque;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::path::PathBuf;
 
 use crate::event_batch::EventBatch;
 use crate::record_file::{
-    FILE_HEADER_BYTES, RecordFileError, RecordReader, Unread, append_whole, encode_record,
+    self, FILE_HEADER_BYTES, RecordFileError, RecordReader, Unread, append_whole, encode_record,
     file_header, sync_directory,
 };
 use segment::Segment;
@@ -112,15 +112,7 @@ impl Spill {
         let lock_path = directory.join("lock");
         let lock = File::options().create(true).append(true).open(&lock_path);
         let lock = lock.map_err(RecordFileError::io("open", &lock_path))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(RecordFileError::Locked { path: directory.clone() }.into());
-            }
-            Err(TryLockError::Error(source)) => {
-                return Err(RecordFileError::io("lock", &lock_path)(source).into());
-            }
-        }
+        record_file::lock(&lock, &lock_path, directory)?;
         let found = recover::recover(directory)?;
         let spill = Self {
             options,
