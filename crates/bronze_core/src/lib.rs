@@ -9,6 +9,7 @@ mod encode;
 mod event_batch;
 mod event_view;
 pub mod generated;
+mod json_lines;
 mod ledger;
 mod payload_case;
 mod payload_filter;
@@ -29,6 +30,7 @@ pub use decode::{DecodeError, DecodedEvent, LevelPart, MessageAssembler, decode_
 pub use encode::{BookChanges, BronzeEncoder, EncoderError, EncoderOptions, Origin};
 pub use event_batch::{EventBatch, EventBuffer};
 pub use event_view::{EventView, EventViewError};
+pub use json_lines::{JsonEventError, JsonLineError, decode_json_lines};
 pub use ledger::{Amount, End, LATENCY_BOUNDS, Latency, Ledger, LedgerSnapshot, Place};
 pub use payload_case::{PayloadCase, UnknownPayloadCase};
 pub use payload_filter::PayloadFilter;

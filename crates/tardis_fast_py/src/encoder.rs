@@ -4,17 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use arrow_array::{Array, BinaryArray, make_array};
-use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_array::{Array, make_array};
 use arrow_data::ArrayData;
 use arrow_pyarrow::{PyArrowType, ToPyArrow};
-use bronze_core::{
-    BookChanges, EncoderOptions, EventBuffer, MessageAssembler, Origin, columns, decode_event,
-};
-use market_data::{Timestamp, read_message, write_message};
+use bronze_core::{BookChanges, EncoderOptions, EventBuffer, Origin, columns, decode_json_lines};
+use market_data::Timestamp;
 use pyo3::prelude::*;
 
-use crate::errors::{bad_events, bad_line, bad_option, bad_row};
+use crate::errors::{bad_events, bad_message, bad_option};
 
 /// Encodes the messages of one session into Bronze events.
 #[pyclass(frozen, module = "tardis_fast._core")]
@@ -79,16 +76,11 @@ impl BronzeEncoder {
         ingest_micros: Option<i64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let events = py.detach(|| {
-            let messages = json_lines(lines)
-                .map(|(number, line)| read_message(line).map_err(|error| bad_line(number, error)))
-                .collect::<PyResult<Vec<_>>>()?;
             let ingest = Timestamp::from_micros(ingest_micros.unwrap_or_else(now_micros));
             let mut events = EventBuffer::with_capacity(lines.len());
             let mut encoder = self.encoder.lock().unwrap_or_else(PoisonError::into_inner);
-            for message in &messages {
-                encoder.encode(message, ingest, &mut events);
-            }
-            binary_array(events)
+            encoder.encode_json_lines(lines, ingest, &mut events).map_err(bad_message)?;
+            columns::buffer_to_events(events).map_err(bad_events)
         })?;
         events.to_data().to_pyarrow(py)
     }
@@ -107,43 +99,9 @@ pub(crate) fn decode_to_json(
 ) -> PyResult<Vec<u8>> {
     py.detach(|| {
         let events = make_array(events.0);
-        let mut lines = Vec::new();
-        let mut assembler = MessageAssembler::default();
-        for (row, bytes) in columns::event_bytes(&events).map_err(bad_events)?.iter().enumerate() {
-            let event = decode_event(bytes).map_err(|error| bad_row(row, error))?;
-            let message = if per_event {
-                Some(event.message)
-            } else {
-                assembler.push(event).map_err(|error| bad_row(row, error))?
-            };
-            if let Some(message) = message {
-                write_message(&mut lines, &message);
-                lines.push(b'\n');
-            }
-        }
-        assembler.finish().map_err(bad_events)?;
-        Ok(lines)
+        let rows = columns::event_bytes(&events).map_err(bad_events)?;
+        decode_json_lines(rows, per_event).map_err(bad_events)
     })
-}
-
-/// The lines that are not empty, with their numbers from 1.
-fn json_lines(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
-    text.split(|byte| *byte == b'\n')
-        .enumerate()
-        .map(|(index, line)| (index + 1, line.trim_ascii()))
-        .filter(|(_, line)| !line.is_empty())
-}
-
-fn binary_array(events: EventBuffer) -> PyResult<BinaryArray> {
-    let (bytes, ends) = events.into_parts();
-    let too_large = || bad_option("the events of one call take more than 2 GiB; give fewer lines");
-    let offsets = std::iter::once(0)
-        .chain(ends)
-        .map(i32::try_from)
-        .collect::<Result<Vec<i32>, _>>()
-        .map_err(|_| too_large())?;
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    BinaryArray::try_new(offsets, Buffer::from_vec(bytes), None).map_err(bad_events)
 }
 
 fn now_micros() -> i64 {

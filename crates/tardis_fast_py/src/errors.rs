@@ -38,14 +38,9 @@ pub(crate) fn bad_option(error: impl Display) -> PyErr {
     TardisFastError::new_err(error.to_string())
 }
 
-/// A line that is no message.
-pub(crate) fn bad_line(number: usize, error: impl Display) -> PyErr {
-    InvalidMessageError::new_err(format!("line {number}: {error}"))
-}
-
-/// A row that is no event.
-pub(crate) fn bad_row(row: usize, error: impl Display) -> PyErr {
-    InvalidEventError::new_err(format!("row {row}: {error}"))
+/// A text that is no message; the error says where.
+pub(crate) fn bad_message(error: impl Display) -> PyErr {
+    InvalidMessageError::new_err(error.to_string())
 }
 
 /// Events or columns that do not fit the schema; the error says where.

@@ -12,6 +12,7 @@ use super::cells::MessageCells;
 use super::error::{ColumnsError, Fault};
 use super::fields::{self, ENVELOPE};
 use super::names::check_names;
+use crate::event_batch::EventBuffer;
 use crate::payload_case::PayloadCase;
 use crate::wire::put_nested;
 
@@ -104,6 +105,18 @@ pub fn batch_to_events(batch: &RecordBatch) -> Result<BinaryArray, ColumnsError>
     }
 }
 
+/// Encoded events as a column; their bytes are not copied.
+pub fn buffer_to_events(buffer: EventBuffer) -> Result<BinaryArray, ColumnsError> {
+    let rows = buffer.len();
+    let (bytes, ends) = buffer.into_parts();
+    let offsets = std::iter::once(0)
+        .chain(ends)
+        .map(i32::try_from)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|_| ColumnsError::TooLarge { rows })?;
+    binary_column(bytes, offsets)
+}
+
 /// A payload's columns in the wide shape.
 struct PayloadCells {
     case: PayloadCase,
@@ -163,6 +176,10 @@ fn write_events(
         write(row, &mut bytes)?;
         offsets.push(i32::try_from(bytes.len()).map_err(|_| ColumnsError::TooLarge { rows })?);
     }
+    binary_column(bytes, offsets)
+}
+
+fn binary_column(bytes: Vec<u8>, offsets: Vec<i32>) -> Result<BinaryArray, ColumnsError> {
     let offsets = OffsetBuffer::new(offsets.into());
     Ok(BinaryArray::try_new(offsets, Buffer::from_vec(bytes), None)?)
 }
