@@ -28,12 +28,14 @@ version() {
 }
 
 check_tools() {
-  need Rust "$(version rustc --version)" 1.90 "Install it with rustup."
+  need Rust "$(version rustc --version)" 1.94.1 "Install it with rustup."
   need Python "$(version python3 --version)" 3.10 "Install Python with its venv module."
   need Java "$(version java -version)" 17 "Install a JDK or JRE: Spark and two of the brokers run on it."
   need Node.js "$(version node --version)" 20 "Install Node.js with npm: Buf comes from npm."
   command -v npm >/dev/null || fail "npm is needed and was not found on PATH. It comes with Node.js."
   command -v cc >/dev/null || fail "A C compiler (cc) is needed to link and was not found on PATH."
+  command -v make >/dev/null || fail "make is needed to build librdkafka and was not found on PATH."
+  command -v perl >/dev/null || fail "perl is needed to build OpenSSL and was not found on PATH."
 }
 
 # once STAMP INPUT... -- COMMAND...: runs COMMAND unless STAMP was made from the same inputs.

@@ -72,12 +72,79 @@ pub enum ConfigFault {
         /// The key.
         key: String,
     },
+    /// A number is too small or too large.
+    #[error("{value} is out of range; give {least} to {most}")]
+    OutOfRange {
+        /// The number.
+        value: u64,
+        /// The smallest that is allowed.
+        least: u64,
+        /// The largest that is allowed.
+        most: u64,
+    },
+    /// A value that is needed is not there.
+    #[error("it is missing; {remedy}")]
+    Missing {
+        /// What to do about it.
+        remedy: String,
+    },
+    /// A value is none of those that are allowed, or has a wrong form.
+    #[error("`{value}` {problem}; {remedy}")]
+    Unusable {
+        /// The value.
+        value: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do about it.
+        remedy: String,
+    },
+    /// Two options contradict each other.
+    #[error("it contradicts {other}: {problem}; {remedy}")]
+    Contradiction {
+        /// The other option.
+        other: String,
+        /// Why both cannot be.
+        problem: String,
+        /// What to do about it.
+        remedy: String,
+    },
     /// A template does not compile.
     #[error(transparent)]
     Template(#[from] TemplateError),
 }
 
 impl ConfigFault {
+    /// A number that is not from `least` to `most`.
+    #[must_use]
+    pub const fn out_of_range(value: u64, least: u64, most: u64) -> Self {
+        Self::OutOfRange { value, least, most }
+    }
+
+    /// A value that is needed and not there.
+    pub fn missing(remedy: impl Into<String>) -> Self {
+        Self::Missing { remedy: remedy.into() }
+    }
+
+    /// A value that cannot be used.
+    pub fn unusable(
+        value: impl Into<String>,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        let (value, problem, remedy) = (value.into(), problem.into(), remedy.into());
+        Self::Unusable { value, problem, remedy }
+    }
+
+    /// Two options that cannot both hold.
+    pub fn contradiction(
+        other: impl Into<String>,
+        problem: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        let (other, problem, remedy) = (other.into(), problem.into(), remedy.into());
+        Self::Contradiction { other, problem, remedy }
+    }
+
     /// The fault as an error of a setting.
     #[must_use]
     pub fn of(self, flag: &str) -> ConfigError {

@@ -1,5 +1,6 @@
 //! Bronze events: normalized messages in their envelope, as they are published and kept.
 
+pub mod bus;
 pub mod columns;
 mod config_error;
 mod config_list;
@@ -11,6 +12,7 @@ mod event_view;
 pub mod generated;
 mod json_lines;
 mod ledger;
+mod notice;
 mod payload_case;
 mod payload_filter;
 mod queue;
@@ -32,6 +34,7 @@ pub use event_batch::{EventBatch, EventBuffer};
 pub use event_view::{EventView, EventViewError};
 pub use json_lines::{JsonEventError, JsonLineError, decode_json_lines};
 pub use ledger::{Amount, End, LATENCY_BOUNDS, Latency, Ledger, LedgerSnapshot, Place};
+pub use notice::{Level, Notice, Notices};
 pub use payload_case::{PayloadCase, UnknownPayloadCase};
 pub use payload_filter::PayloadFilter;
 pub use queue::{BatchQueue, PushError, QueueLimits};

@@ -268,7 +268,7 @@ mod tests {
         assert!(matches!(refused, Err(PushError::Full(_))));
         let producer = std::thread::spawn({
             let queue = Arc::clone(&queue);
-            move || queue.push(batch(3, 1, 4), Duration::from_secs(60))
+            move || queue.push(batch(3, 1, 4), Duration::from_mins(1))
         });
         while queue.waiting_producers.load(SeqCst) == 0 {
             std::thread::yield_now();
@@ -284,7 +284,7 @@ mod tests {
         queue.push(batch(1, 1, 4), Duration::ZERO).unwrap();
         let producer = std::thread::spawn({
             let queue = Arc::clone(&queue);
-            move || queue.push(batch(2, 1, 4), Duration::from_secs(60))
+            move || queue.push(batch(2, 1, 4), Duration::from_mins(1))
         });
         while queue.waiting_producers.load(SeqCst) == 0 {
             std::thread::yield_now();
@@ -296,7 +296,7 @@ mod tests {
             assert_eq!(mark(&queue.pop().await.unwrap()), 1);
             assert!(queue.pop().await.is_none());
         });
-        let refused = queue.push(batch(3, 1, 4), Duration::from_secs(60));
+        let refused = queue.push(batch(3, 1, 4), Duration::from_mins(1));
         assert!(matches!(refused, Err(PushError::Closed(_))));
     }
 
@@ -313,7 +313,7 @@ mod tests {
                     for number in 0..BATCHES {
                         let events = 1 + number as usize % 5;
                         let batch = batch(producer * BATCHES + number, events, 20);
-                        queue.push(batch, Duration::from_secs(60)).unwrap();
+                        queue.push(batch, Duration::from_mins(1)).unwrap();
                     }
                 })
             })

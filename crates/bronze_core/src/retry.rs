@@ -54,7 +54,7 @@ impl Default for RetryPolicy {
         Self {
             initial_backoff: Duration::from_millis(50),
             max_backoff: Duration::from_secs(10),
-            delivery_timeout: Duration::from_secs(120),
+            delivery_timeout: Duration::from_hours(1),
         }
     }
 }

@@ -1,0 +1,146 @@
+//! The buses: what each must be able to do, and which there are.
+//!
+//! A bus file holds only what is true of its broker: limits, options, wire format, which errors are
+//! transient. Queue, batching, order, retries, spill and dead letters are the dispatcher's, once for
+//! all. Every file has the same sections in the same order: limits, options, connect, send, which
+//! errors are transient, tests.
+
+mod options;
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use crate::config_error::ConfigError;
+use crate::event_view::EventView;
+use crate::notice::Notices;
+use crate::payload_case::PayloadCase;
+use crate::payload_filter::PayloadFilter;
+use crate::retry::Outcome;
+
+pub use options::{BatchOptions, Names, Pairs, Secret};
+
+/// A client of a broker.
+///
+/// Order per key: events of one key are in one lane, and a lane has one request in flight, or several
+/// where the client itself keeps their order (`pipelined`). Inside a request the client keeps the
+/// order of its events; where the broker may take a later event and refuse an earlier one,
+/// `one_event_per_key` keeps them apart.
+pub trait BusClient: Send + Sync + Sized + 'static {
+    /// How the bus is called in options, logs and metrics.
+    const NAME: &'static str;
+
+    /// The operator's options, as they come from flags, environment, file or Python.
+    type Options: DeserializeOwned;
+
+    /// Checks the options and makes a client that is not connected, without I/O.
+    fn validate(options: Self::Options, notices: Notices) -> Result<Self, ConfigError>;
+
+    /// Which events are published.
+    fn filter(&self) -> PayloadFilter;
+
+    /// How requests are made up.
+    fn limits(&self) -> RequestLimits;
+
+    /// Says where an event goes. `address` comes cleared; the key is asked for by `wants_key` only.
+    /// An event that the broker can never take is refused with the reason.
+    fn address(
+        &self,
+        event: &EventView<'_>,
+        bytes: &[u8],
+        wants_key: bool,
+        address: &mut Address,
+    ) -> Result<(), String>;
+
+    /// Connects, or connects anew after [`Answer::Disconnected`]. Ends in bounded time.
+    fn connect(&self) -> impl Future<Output = Result<Connected, ConnectError>> + Send;
+
+    /// Sends a request and waits until the broker has answered for every event of it. Ends in bounded
+    /// time. Not called before a connect, and not after `Disconnected` until the next one.
+    fn send(&self, request: Request) -> impl Future<Output = Answer> + Send;
+
+    /// Lets the connection go; requests in flight end soon, as transient failures.
+    fn close(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// How requests to a broker are made up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestLimits {
+    /// Events in a request.
+    pub events: usize,
+    /// The sizes of a request's events together, as [`Address::size`] gives them.
+    pub bytes: usize,
+    /// How long an event waits for others to fill its request.
+    pub linger: Duration,
+    /// Into how many lanes the keys of a destination are spread.
+    pub lanes: usize,
+    /// Requests of a lane in flight; more than one only where the client keeps their order.
+    pub pipelined: usize,
+    /// Whether a request holds at most one event of a key.
+    pub one_event_per_key: bool,
+}
+
+/// Where an event goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Address {
+    /// The place of its destination among the bus's; a request is for one destination.
+    pub destination: usize,
+    /// Bytes it takes in a request, as the broker counts them.
+    pub size: usize,
+    /// Events with equal keys keep their order.
+    pub key: String,
+}
+
+/// Events that are sent together.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// Where they go, as [`Address::destination`] said.
+    pub destination: usize,
+    /// The events.
+    pub events: Vec<(PayloadCase, Bytes)>,
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The same of every event.
+    All(Outcome),
+    /// Of each event, in their order.
+    Each(Vec<Outcome>),
+    /// The connection is lost; what became of the events nobody knows.
+    Disconnected(String),
+}
+
+/// A connection that was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Connected {
+    /// With whom, for people.
+    pub peer: String,
+    /// What will not work all the same, such as a destination that is not there.
+    pub warnings: Vec<String>,
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{reason}")]
+pub struct ConnectError {
+    /// Whether trying again is of no use until somebody changes something: a wrong password.
+    pub is_permanent: bool,
+    /// What went wrong; holds no secret.
+    pub reason: String,
+}
+
+impl ConnectError {
+    /// One that may go away by itself.
+    pub fn transient(reason: impl Into<String>) -> Self {
+        Self { is_permanent: false, reason: reason.into() }
+    }
+
+    /// One that stays until somebody changes something.
+    pub fn permanent(reason: impl Into<String>) -> Self {
+        Self { is_permanent: true, reason: reason.into() }
+    }
+}
