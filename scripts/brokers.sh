@@ -1,0 +1,68 @@
+# Sourced after setup.sh: installs the brokers that tests and benches start, outside of the work tree.
+# What is installed, and in which version, stands in tests/brokers/install.
+# shellcheck shell=bash
+
+brokers=$cache/brokers
+pins=$root/tests/brokers/install
+
+check_broker_tools() {
+  need Maven "$(version mvn --version)" 3.6 "Install Maven: Kafka and ElasticMQ come from Maven Central."
+  need Go "$(version go version)" 1.24 "Install Go: nats-server, nats and Toxiproxy are built by 'go install'."
+}
+
+# copy_jars NAME: the jars of NAME.pom.xml, without those of an older pin.
+copy_jars() {
+  say "Broker: $1"
+  rm -rf "${brokers:?}/$1"
+  mvn --batch-mode --quiet -f "$pins/$1.pom.xml" dependency:copy-dependencies \
+    -DincludeScope=runtime -DoutputDirectory="$brokers/$1"
+}
+
+install_kinesis() {
+  say "Broker: kinesis-mock"
+  mkdir -p "$brokers/kinesis"
+  cp "$pins"/package{,-lock}.json "$brokers/kinesis"
+  (cd "$brokers/kinesis" && npm ci --silent --no-audit --no-fund)
+}
+
+install_go_tools() {
+  local name package built
+  while read -r name package; do
+    say "Broker: $package"
+    # Go names a program after its last folder, which for Toxiproxy is 'server'.
+    built=$(mktemp -d)
+    GOBIN=$built go install "$package"
+    mkdir -p "$brokers/bin"
+    mv -f "$built"/* "$brokers/bin/$name"
+    rmdir "$built"
+  done <"$pins/go-tools"
+}
+
+# Redis is not in a package registry that works everywhere; the distribution's own serves.
+install_redis() {
+  command -v redis-server >/dev/null && return
+  local remedy="Install it: apt-get install redis-server."
+  command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] ||
+    fail "redis-server is needed and was not found on PATH. $remedy"
+  say "Broker: redis-server"
+  # 101 is the answer by which Debian's scripts leave a service unstarted.
+  local policy=/usr/sbin/policy-rc.d
+  if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+    trap 'rm -f /usr/sbin/policy-rc.d' RETURN
+  fi
+  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+    apt-get install -qq -y --no-install-recommends redis-server >/dev/null; } ||
+    fail "redis-server could not be installed. $remedy"
+}
+
+setup_brokers() {
+  check_broker_tools
+  once "$brokers/kafka/.stamp" "$pins/kafka.pom.xml" -- copy_jars kafka
+  once "$brokers/elasticmq/.stamp" "$pins/elasticmq.pom.xml" -- copy_jars elasticmq
+  once "$brokers/kinesis/.stamp" "$pins/package-lock.json" -- install_kinesis
+  once "$brokers/bin/.stamp" "$pins/go-tools" -- install_go_tools
+  install_redis
+  export TARDIS_FAST_BROKERS=$brokers
+}
