@@ -7,7 +7,7 @@ pins=$root/tests/brokers/install
 
 check_broker_tools() {
   need Maven "$(version mvn --version)" 3.6 "Install Maven: Kafka and ElasticMQ come from Maven Central."
-  need Go "$(version go version)" 1.24 "Install Go: nats-server, nats and Toxiproxy are built by 'go install'."
+  need Go "$(version go version)" 1.26 "Install Go: nats-server, nats and Toxiproxy are built with it."
 }
 
 # copy_jars NAME: the jars of NAME.pom.xml, without those of an older pin.
@@ -26,16 +26,10 @@ install_kinesis() {
 }
 
 install_go_tools() {
-  local name package built
-  while read -r name package; do
-    say "Broker: $package"
-    # Go names a program after its last folder, which for Toxiproxy is 'server'.
-    built=$(mktemp -d)
-    GOBIN=$built go install "$package"
-    mkdir -p "$brokers/bin"
-    mv -f "$built"/* "$brokers/bin/$name"
-    rmdir "$built"
-  done <"$pins/go-tools"
+  say "Brokers: nats-server, nats, Toxiproxy"
+  (cd "$pins" && GOBIN=$brokers/bin go install tool)
+  # Go names a program after its folder.
+  mv -f "$brokers/bin/server" "$brokers/bin/toxiproxy-server"
 }
 
 # Redis is not in a package registry that works everywhere; the distribution's own serves.
@@ -62,7 +56,7 @@ setup_brokers() {
   once "$brokers/kafka/.stamp" "$pins/kafka.pom.xml" -- copy_jars kafka
   once "$brokers/elasticmq/.stamp" "$pins/elasticmq.pom.xml" -- copy_jars elasticmq
   once "$brokers/kinesis/.stamp" "$pins/package-lock.json" -- install_kinesis
-  once "$brokers/bin/.stamp" "$pins/go-tools" -- install_go_tools
+  once "$brokers/bin/.stamp" "$pins/go.mod" "$pins/go.sum" -- install_go_tools
   install_redis
   export TARDIS_FAST_BROKERS=$brokers
 }

@@ -22,9 +22,10 @@ need() {
 }
 
 # version COMMAND...: the first number a tool prints; empty if there is no such tool or it fails.
+# Maven prints colours even into a pipe, and these are made of numbers too.
 version() {
   command -v "$1" >/dev/null || return 0
-  { "$@" 2>&1 || true; } | grep -oE '[0-9]+(\.[0-9]+)*' | head -n1 || true
+  { "$@" 2>&1 || true; } | sed 's/\x1b\[[0-9;]*m//g' | grep -oE '[0-9]+(\.[0-9]+)*' | head -n1 || true
 }
 
 check_tools() {
