@@ -50,7 +50,7 @@ class Process:
         return self._child is not None and self._child.poll() is None
 
     def terminate(self) -> None:
-        """Send SIGTERM, and SIGKILL if that is not heeded; a paused process is resumed to heed it."""
+        """Send SIGTERM, then SIGKILL if need be; a paused process is resumed to heed it."""
         self._signal(signal.SIGTERM)
         self._signal(signal.SIGCONT)
         try:

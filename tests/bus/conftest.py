@@ -63,37 +63,37 @@ def _own(
 
 @pytest.fixture(scope="session")
 def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
-    """Start the run\'s Kafka broker."""
+    """Start the run's Kafka broker."""
     yield from _shared(KafkaBroker, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def redis_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisBroker]:
-    """Start the run\'s Redis server."""
+    """Start the run's Redis server."""
     yield from _shared(RedisBroker, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def nats_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsBroker]:
-    """Start the run\'s NATS server."""
+    """Start the run's NATS server."""
     yield from _shared(NatsBroker, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def sqs_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqsBroker]:
-    """Start the run\'s SQS server."""
+    """Start the run's SQS server."""
     yield from _shared(SqsBroker, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def kinesis_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KinesisBroker]:
-    """Start the run\'s Kinesis server."""
+    """Start the run's Kinesis server."""
     yield from _shared(KinesisBroker, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def toxiproxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toxiproxy]:
-    """Start the run\'s Toxiproxy."""
+    """Start the run's Toxiproxy."""
     yield from _shared(Toxiproxy, tmp_path_factory)
 
 
