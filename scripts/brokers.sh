@@ -32,23 +32,23 @@ install_go_tools() {
   mv -f "$brokers/bin/server" "$brokers/bin/toxiproxy-server"
 }
 
-# Redis is not in a package registry that works everywhere; the distribution's own serves.
+# Redis is in no package registry; the distribution's own serves.
 install_redis() {
   command -v redis-server >/dev/null && return
-  local remedy="Install it: apt-get install redis-server."
+  local remedy="Install it: apt-get install redis-server." policy='' failed=''
   command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] ||
     fail "redis-server is needed and was not found on PATH. $remedy"
   say "Broker: redis-server"
-  # 101 is the answer by which Debian's scripts leave a service unstarted.
-  local policy=/usr/sbin/policy-rc.d
-  if [ ! -e "$policy" ]; then
+  # By this answer Debian's packages leave their services unstarted.
+  if [ ! -e /usr/sbin/policy-rc.d ]; then
+    policy=/usr/sbin/policy-rc.d
     printf '#!/bin/sh\nexit 101\n' >"$policy"
     chmod +x "$policy"
-    trap 'rm -f /usr/sbin/policy-rc.d' RETURN
   fi
   { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-    apt-get install -qq -y --no-install-recommends redis-server >/dev/null; } ||
-    fail "redis-server could not be installed. $remedy"
+    apt-get install -qq -y --no-install-recommends redis-server >/dev/null; } || failed=yes
+  [ -z "$policy" ] || rm "$policy"
+  [ -z "$failed" ] || fail "redis-server could not be installed. $remedy"
 }
 
 setup_brokers() {

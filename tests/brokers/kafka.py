@@ -152,6 +152,9 @@ class KafkaBroker(Broker):
             "ssl.keystore.location": str(self.certificates.keystore),
             "log.dirs": str(self.directory / "data"),
             "auto.create.topics.enable": "false",
+            # A broker that was killed is let back in when its old session is over.
+            "broker.session.timeout.ms": "4000",
+            "broker.heartbeat.interval.ms": "1000",
             "offsets.topic.replication.factor": "1",
             "offsets.topic.num.partitions": "1",
             "transaction.state.log.replication.factor": "1",

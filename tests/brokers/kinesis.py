@@ -40,6 +40,11 @@ class KinesisBroker(Broker):
         """Make a boto3 client, of `url` if that is given (a proxy's)."""
         return aws.client("kinesis", url or self.url)
 
+    def stop(self) -> None:
+        """End the server at once: if asked, it waits for idle connections, with nothing to keep."""
+        if self.running:
+            self.kill()
+
     def _program(self) -> Program:
         return Program(
             command=["node", "main.js"],

@@ -64,8 +64,10 @@ class Process:
         self._reap(None)
 
     def pause(self) -> None:
-        """Send SIGSTOP."""
+        """Send SIGSTOP and wait until every thread has stopped: one could still answer a client."""
         self._signal(signal.SIGSTOP)
+        if self._child is not None:
+            os.waitid(os.P_PID, self._child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
         """Send SIGCONT."""
