@@ -7,7 +7,7 @@ pins=$root/tests/brokers/install
 
 check_broker_tools() {
   need Maven "$(version mvn --version)" 3.6 "Install Maven: Kafka and ElasticMQ come from Maven Central."
-  need Go "$(version go version)" 1.26 "Install Go: nats-server, nats and Toxiproxy are built with it."
+  need Go "$(version go version)" 1.26 "Install Go: nats-server and Toxiproxy are built with it."
 }
 
 # copy_jars NAME: the jars of NAME.pom.xml, without those of an older pin.
@@ -26,7 +26,7 @@ install_kinesis() {
 }
 
 install_go_tools() {
-  say "Brokers: nats-server, nats, Toxiproxy"
+  say "Brokers: nats-server, Toxiproxy"
   (cd "$pins" && GOBIN=$brokers/bin go install tool)
   # Go names a program after its folder.
   mv -f "$brokers/bin/server" "$brokers/bin/toxiproxy-server"
