@@ -1,17 +1,22 @@
 """The Rust core of `tardis_fast`."""
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any, Final, Literal, final
 
 __all__ = [
     "PAYLOAD_CASES",
     "BronzeEncoder",
+    "ConfigError",
+    "DeadLetterReader",
     "InvalidEventError",
     "InvalidMessageError",
+    "Publisher",
     "TardisFastError",
     "__version__",
     "batch_to_events",
     "bronze_schema",
+    "check_buses",
     "decode_to_json",
     "events_by_case",
     "events_to_batch",
@@ -22,6 +27,9 @@ PAYLOAD_CASES: Final[tuple[str, ...]]
 
 class TardisFastError(ValueError):
     """Base of all errors raised by tardis_fast."""
+
+class ConfigError(TardisFastError):
+    """A setting cannot be used."""
 
 class InvalidMessageError(TardisFastError):
     """A text is not a normalized message."""
@@ -73,3 +81,64 @@ def batch_to_events(batch: Any, *, case: str | None = None) -> Any:
 
 def bronze_schema(case: str | None = None) -> Any:
     """Return the schema of wide batches, or of the narrow ones of a payload case."""
+
+@final
+class Publisher:
+    """Sends Bronze events to buses; `tardis_fast.publisher` wraps it for users.
+
+    Calls from several threads are fine. After `close` all but `stats`, `close` and `take_notices`
+    raise `TardisFastError`.
+    """
+
+    def __new__(cls, options: str) -> Publisher:
+        """Check `options`, the JSON text of all buses and of delivery, and start.
+
+        Raises `ConfigError` before anything is connected; no broker is waited for.
+        """
+
+    def publish_json(
+        self, encoder: BronzeEncoder, lines: bytes, *, ingest_micros: int | None = None
+    ) -> int:
+        """Encode messages, one JSON object a line, and return how many events were taken.
+
+        Waits at most `max_block_ms` for room in memory, then spills. If a line is no message,
+        `InvalidMessageError` is raised and no event is taken.
+        """
+
+    def publish_events(self, events: Any) -> int:
+        """Take encoded events, a pyarrow array of binary type, and return how many were taken."""
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait until no event waits any more; `False` after `timeout` seconds."""
+
+    def stats(self) -> str:
+        """Return the ledger of every bus, a JSON object by the name of the bus."""
+
+    def close(self, timeout: float) -> str:
+        """Take nothing more, deliver for at most `timeout` seconds, then spill the rest.
+
+        Returns what is left and where, a JSON object by the name of the bus. May be called again.
+        """
+
+    def take_notices(
+        self, timeout: float
+    ) -> list[tuple[int, str, str, str, dict[str, str]]] | None:
+        """Take what operators should know: logging level, bus, kind, message, fields.
+
+        Waits at most `timeout` seconds for a notice; `None` once closed and empty.
+        """
+
+@final
+class DeadLetterReader:
+    """The events of a dead-letter file or spill segment, as `pyarrow.RecordBatch`es.
+
+    Their columns are `reason`, `payload_case` and `event`; the reason of spilled events is empty. An
+    end that cannot be read raises `InvalidEventError` after everything before it was given.
+    """
+
+    def __new__(cls, path: str | PathLike[str]) -> DeadLetterReader: ...
+    def __iter__(self) -> DeadLetterReader: ...
+    def __next__(self) -> Any: ...
+
+def check_buses(options: str) -> str:
+    """Check `options` and try every connection; returns a JSON list with an object per bus."""

@@ -5,6 +5,8 @@
 //! all. Every file has the same sections in the same order: limits, options, connect, send, which
 //! errors are transient, tests.
 
+#[cfg(feature = "lake")]
+pub mod lake;
 mod options;
 
 use std::future::Future;
@@ -12,16 +14,60 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use thiserror::Error;
 
-use crate::config_error::ConfigError;
+use crate::config_error::{ConfigError, ConfigFault};
+use crate::delivery::DeliveryOptions;
 use crate::event_view::EventView;
 use crate::notice::Notices;
 use crate::payload_case::PayloadCase;
 use crate::payload_filter::PayloadFilter;
+use crate::publisher::{Prepared, PreparedBus, unreadable};
 use crate::retry::Outcome;
 
 pub use options::{BatchOptions, Names, Pairs, Secret};
+
+/// Declares the buses: a line each.
+macro_rules! buses {
+    ($($(#[$attribute:meta])* $name:literal => $client:ty,)*) => {
+        /// The buses of this build.
+        pub const NAMES: &[&str] = &[$($(#[$attribute])* $name,)*];
+
+        /// Checks the options of the bus of a name.
+        pub(crate) fn prepare(
+            name: &str,
+            options: Value,
+            delivery: &DeliveryOptions,
+            notices: &Notices,
+        ) -> Result<Box<dyn PreparedBus>, ConfigError> {
+            match name {
+                $($(#[$attribute])* $name => prepare_client::<$client>(options, delivery, notices),)*
+                _ => {
+                    let known = NAMES.join(", ");
+                    let remedy = format!("use one of {known}");
+                    Err(ConfigFault::unusable(name, "is no bus of this build", remedy).of("bus"))
+                }
+            }
+        }
+    };
+}
+
+buses! {
+    #[cfg(feature = "lake")]
+    "lake" => lake::Lake,
+}
+
+fn prepare_client<B: BusClient>(
+    options: Value,
+    delivery: &DeliveryOptions,
+    notices: &Notices,
+) -> Result<Box<dyn PreparedBus>, ConfigError> {
+    let options = serde_json::from_value(options)
+        .map_err(|error| unreadable("the options", &error).of(B::NAME))?;
+    let client = B::validate(options, delivery, notices)?;
+    Ok(Box::new(Prepared { client, notices: notices.clone() }))
+}
 
 /// A client of a broker.
 ///
@@ -37,7 +83,11 @@ pub trait BusClient: Send + Sync + Sized + 'static {
     type Options: DeserializeOwned;
 
     /// Checks the options and makes a client that is not connected, without I/O.
-    fn validate(options: Self::Options, notices: Notices) -> Result<Self, ConfigError>;
+    fn validate(
+        options: Self::Options,
+        delivery: &DeliveryOptions,
+        notices: &Notices,
+    ) -> Result<Self, ConfigError>;
 
     /// Which events are published.
     fn filter(&self) -> PayloadFilter;

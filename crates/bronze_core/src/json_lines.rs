@@ -3,7 +3,7 @@
 //! A chunk is taken whole or not at all: every line is read before the first is encoded, so a bad one
 //! uses up no `event_seq`.
 
-use market_data::{ReadError, Timestamp, read_message, write_message};
+use market_data::{Message, ReadError, Timestamp, read_message, write_message};
 use thiserror::Error;
 
 use crate::decode::{DecodeError, MessageAssembler, decode_event};
@@ -36,6 +36,17 @@ pub enum JsonEventError {
     End(DecodeError),
 }
 
+/// Reads normalized messages, one JSON object a line; blank lines are passed over.
+pub(crate) fn read_json_lines(lines: &[u8]) -> Result<Vec<Message<'_>>, JsonLineError> {
+    lines
+        .split(|byte| *byte == b'\n')
+        .enumerate()
+        .map(|(index, line)| (index + 1, line.trim_ascii()))
+        .filter(|(_, line)| !line.is_empty())
+        .map(|(number, line)| read_message(line).map_err(|error| JsonLineError { number, error }))
+        .collect()
+}
+
 impl BronzeEncoder {
     /// Appends the events of normalized messages, one JSON object a line; blank lines are passed over.
     pub fn encode_json_lines(
@@ -44,15 +55,7 @@ impl BronzeEncoder {
         ingest: Timestamp,
         out: &mut EventBuffer,
     ) -> Result<(), JsonLineError> {
-        let messages = lines
-            .split(|byte| *byte == b'\n')
-            .enumerate()
-            .map(|(index, line)| (index + 1, line.trim_ascii()))
-            .filter(|(_, line)| !line.is_empty())
-            .map(|(number, line)| {
-                read_message(line).map_err(|error| JsonLineError { number, error })
-            })
-            .collect::<Result<Vec<_>, _>>()?;
+        let messages = read_json_lines(lines)?;
         for message in &messages {
             self.encode(message, ingest, out);
         }

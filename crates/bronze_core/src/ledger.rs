@@ -57,6 +57,10 @@ impl Amount {
             Self { events: self.events.min(other.events), bytes: self.bytes.min(other.bytes) };
         self.events -= taken.events;
         self.bytes -= taken.bytes;
+        // What an earlier process spilled was counted with the bytes around it on disk.
+        if self.events == 0 {
+            self.bytes = 0;
+        }
         taken
     }
 }
@@ -137,7 +141,7 @@ impl LedgerSnapshot {
 
     fn take(&mut self, place: Place, amount: Amount) -> Amount {
         let taken = self.place(place).take(amount);
-        self.faults += u64::from(taken != amount);
+        self.faults += u64::from(taken.events != amount.events);
         taken
     }
 }
@@ -195,11 +199,17 @@ impl Ledger {
         state.latency.record(taken.events, latency);
     }
 
-    /// Takes in events that were given up at once; they were never waiting.
-    pub fn drop_new(&self, amount: Amount) {
+    /// Forgets events that were taken in and could not be placed; their producer is told.
+    pub fn refuse(&self, place: Place, amount: Amount) {
         let mut state = self.state();
-        state.accepted.add(amount);
-        state.dropped.add(amount);
+        let taken = state.take(place, amount);
+        state.accepted.take(taken);
+    }
+
+    /// Events that are accepted and not settled.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.state().waiting()
     }
 
     /// Notes what went wrong. The text must hold no secret.
@@ -234,7 +244,10 @@ mod tests {
         ledger.acknowledge(amount(5), Duration::from_millis(3));
         ledger.shift(Place::Flight, Place::Memory, amount(3));
         ledger.settle(Place::Memory, End::DeadLettered, amount(1));
-        ledger.drop_new(amount(4));
+        ledger.accept(Place::Memory, amount(4));
+        ledger.settle(Place::Memory, End::Dropped, amount(4));
+        ledger.accept(Place::Memory, amount(9));
+        ledger.refuse(Place::Memory, amount(9));
         ledger.note_error("broker is away");
         let now = ledger.snapshot();
         assert!(now.is_balanced());

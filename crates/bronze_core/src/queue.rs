@@ -128,6 +128,22 @@ impl BatchQueue {
         Some(batch)
     }
 
+    /// Waits until something came in, was said to, or the queue was closed, since this last returned.
+    pub async fn arrival(&self) {
+        self.arrived.notified().await;
+    }
+
+    /// Ends a wait for an arrival.
+    pub fn wake(&self) {
+        self.arrived.notify_one();
+    }
+
+    /// Whether it was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(SeqCst)
+    }
+
     /// Lets nothing more in. Producers that wait are told at once.
     pub fn close(&self) {
         self.is_closed.store(true, SeqCst);

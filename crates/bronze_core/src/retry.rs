@@ -6,8 +6,6 @@
 
 use std::time::{Duration, Instant};
 
-use thiserror::Error;
-
 /// What became of one event of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -30,25 +28,6 @@ pub struct RetryPolicy {
     pub delivery_timeout: Duration,
 }
 
-/// Why a policy cannot be used.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum RetryPolicyError {
-    /// Without a wait a broker in trouble would be flooded.
-    #[error("the initial backoff is 0; give at least 1 ms")]
-    NoBackoff,
-    /// The waits would shrink instead of grow.
-    #[error(
-        "the initial backoff of {initial:?} is longer than the largest of {max:?}; make it shorter \
-         or raise the largest"
-    )]
-    InitialAboveMax {
-        /// The initial backoff.
-        initial: Duration,
-        /// The largest backoff.
-        max: Duration,
-    },
-}
-
 impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
@@ -60,18 +39,6 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Checks the policy, without I/O.
-    pub fn validate(&self) -> Result<(), RetryPolicyError> {
-        if self.initial_backoff.is_zero() {
-            return Err(RetryPolicyError::NoBackoff);
-        }
-        if self.initial_backoff > self.max_backoff {
-            let (initial, max) = (self.initial_backoff, self.max_backoff);
-            return Err(RetryPolicyError::InitialAboveMax { initial, max });
-        }
-        Ok(())
-    }
-
     /// The longest wait before retry number `retry`, from 0.
     #[must_use]
     pub fn backoff(&self, retry: u32) -> Duration {
@@ -135,14 +102,6 @@ mod tests {
         let waits: Vec<u128> = (0..7).map(|retry| policy.backoff(retry).as_millis()).collect();
         assert_eq!(waits, [50, 100, 200, 400, 800, 1_000, 1_000]);
         assert_eq!(policy.backoff(u32::MAX), policy.max_backoff);
-    }
-
-    #[test]
-    fn policies_without_sense_are_refused() {
-        assert_eq!(RetryPolicy::default().validate(), Ok(()));
-        assert_eq!(policy(0, 10, 10).validate(), Err(RetryPolicyError::NoBackoff));
-        let error = policy(20, 10, 100).validate().unwrap_err();
-        assert!(error.to_string().starts_with("the initial backoff of 20ms is longer than"));
     }
 
     proptest! {

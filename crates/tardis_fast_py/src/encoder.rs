@@ -1,7 +1,7 @@
 //! `BronzeEncoder` and its inverse: JSON lines to events and back, whole chunks at a time.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow_array::{Array, make_array};
@@ -62,7 +62,7 @@ impl BronzeEncoder {
     /// `event_seq` of the next event.
     #[getter]
     fn next_seq(&self) -> u64 {
-        self.encoder.lock().unwrap_or_else(PoisonError::into_inner).next_seq()
+        self.lock().next_seq()
     }
 
     /// Encodes normalized messages, one JSON object a line, into a `pyarrow.BinaryArray`.
@@ -76,9 +76,9 @@ impl BronzeEncoder {
         ingest_micros: Option<i64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let events = py.detach(|| {
-            let ingest = Timestamp::from_micros(ingest_micros.unwrap_or_else(now_micros));
+            let ingest = ingest_time(ingest_micros);
             let mut events = EventBuffer::with_capacity(lines.len());
-            let mut encoder = self.encoder.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut encoder = self.lock();
             encoder.encode_json_lines(lines, ingest, &mut events).map_err(bad_message)?;
             columns::buffer_to_events(events).map_err(bad_events)
         })?;
@@ -102,6 +102,18 @@ pub(crate) fn decode_to_json(
         let rows = columns::event_bytes(&events).map_err(bad_events)?;
         decode_json_lines(rows, per_event).map_err(bad_events)
     })
+}
+
+impl BronzeEncoder {
+    /// The encoder, for one caller at a time.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, bronze_core::BronzeEncoder> {
+        self.encoder.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When a chunk came in: as given, else now.
+pub(crate) fn ingest_time(micros: Option<i64>) -> Timestamp {
+    Timestamp::from_micros(micros.unwrap_or_else(now_micros))
 }
 
 fn now_micros() -> i64 {

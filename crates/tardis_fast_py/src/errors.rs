@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use bronze_core::{PublishError, RecordFileError, StartError};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,17 +26,47 @@ create_exception!(
     "Bytes are no Bronze event, or a batch has other columns than Bronze."
 );
 
+create_exception!(tardis_fast, ConfigError, TardisFastError, "A setting cannot be used.");
+
 /// Adds the exceptions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("TardisFastError", py.get_type::<TardisFastError>())?;
+    module.add("ConfigError", py.get_type::<ConfigError>())?;
     module.add("InvalidMessageError", py.get_type::<InvalidMessageError>())?;
     module.add("InvalidEventError", py.get_type::<InvalidEventError>())
 }
 
 /// An option that cannot be used.
 pub(crate) fn bad_option(error: impl Display) -> PyErr {
-    TardisFastError::new_err(error.to_string())
+    ConfigError::new_err(error.to_string())
+}
+
+/// A publisher that cannot be started.
+#[allow(clippy::needless_pass_by_value)] // as `map_err` gives it
+pub(crate) fn not_started(error: StartError) -> PyErr {
+    match error {
+        StartError::Config(error) => bad_option(error),
+        StartError::Spill(_) | StartError::Runtime(_) => {
+            TardisFastError::new_err(error.to_string())
+        }
+    }
+}
+
+/// Input that was not published.
+#[allow(clippy::needless_pass_by_value)] // as `map_err` gives it
+pub(crate) fn not_published(error: PublishError) -> PyErr {
+    match error {
+        PublishError::Line(error) => bad_message(error),
+        PublishError::Row { .. } => bad_events(error),
+        PublishError::NotAccepted { .. } => TardisFastError::new_err(error.to_string()),
+    }
+}
+
+/// A file of records that cannot be read.
+#[allow(clippy::needless_pass_by_value)] // as `map_err` gives it
+pub(crate) fn bad_record_file(error: RecordFileError) -> PyErr {
+    bad_events(error)
 }
 
 /// A text that is no message; the error says where.

@@ -3,6 +3,7 @@
 mod columns;
 mod encoder;
 mod errors;
+mod publisher;
 
 use bronze_core::PayloadCase;
 use pyo3::prelude::*;
@@ -20,5 +21,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(columns::events_by_case, module)?)?;
     module.add_function(wrap_pyfunction!(columns::batch_to_events, module)?)?;
     module.add_function(wrap_pyfunction!(columns::bronze_schema, module)?)?;
+    module.add_class::<publisher::Publisher>()?;
+    module.add_class::<publisher::DeadLetterReader>()?;
+    module.add_function(wrap_pyfunction!(publisher::check_buses, module)?)?;
     errors::register(module)
 }

@@ -1,0 +1,113 @@
+//! What can be published: chunks of JSON lines, and rows of encoded events. Both are cut into batches
+//! of a size that suits queue, spill and buses.
+
+use market_data::Timestamp;
+use thiserror::Error;
+
+use crate::encode::BronzeEncoder;
+use crate::event_batch::EventBuffer;
+use crate::event_view::{EventView, EventViewError};
+use crate::intake::NotAccepted;
+use crate::json_lines::{JsonLineError, read_json_lines};
+use crate::payload_case::PayloadCase;
+use crate::publisher::Publisher;
+
+/// Bytes after which the next batch begins.
+const BATCH_BYTES: usize = 128 * 1024;
+
+/// Why input was not published.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum PublishError {
+    /// A line is no message; nothing was published.
+    #[error(transparent)]
+    Line(#[from] JsonLineError),
+    /// A row is no event; nothing was published.
+    #[error("row {row}: {error}")]
+    Row {
+        /// The row, from 0.
+        row: usize,
+        /// What is wrong with it.
+        error: EventViewError,
+    },
+    /// The publisher did not take all of it.
+    #[error("{reason}; {accepted} events had been accepted before")]
+    NotAccepted {
+        /// Events that were accepted before.
+        accepted: u64,
+        /// Why the others were not.
+        reason: NotAccepted,
+    },
+}
+
+impl Publisher {
+    /// Publishes normalized messages, one JSON object a line, and returns how many events they gave.
+    /// What no bus publishes is not encoded and takes no number.
+    pub fn publish_json_lines(
+        &self,
+        encoder: &mut BronzeEncoder,
+        lines: &[u8],
+        ingest: Timestamp,
+        keep_waiting: impl FnMut() -> bool,
+    ) -> Result<u64, PublishError> {
+        let filter = self.filter();
+        let mut batches = Batches { publisher: self, keep_waiting, accepted: 0 };
+        let mut buffer = EventBuffer::with_capacity(BATCH_BYTES.min(lines.len()));
+        for message in read_json_lines(lines)? {
+            if filter.allows(PayloadCase::of(&message)) {
+                encoder.encode(&message, ingest, &mut buffer);
+                batches.publish_full(&mut buffer)?;
+            }
+        }
+        batches.publish(&mut buffer)?;
+        Ok(batches.accepted)
+    }
+
+    /// Publishes encoded events and returns how many were accepted.
+    pub fn publish_rows(
+        &self,
+        rows: &[&[u8]],
+        keep_waiting: impl FnMut() -> bool,
+    ) -> Result<u64, PublishError> {
+        let case_of = |(row, event): (usize, &&[u8])| {
+            EventView::read(event)
+                .map(|view| view.case())
+                .map_err(|error| PublishError::Row { row, error })
+        };
+        let cases = rows.iter().enumerate().map(case_of).collect::<Result<Vec<_>, _>>()?;
+        let mut batches = Batches { publisher: self, keep_waiting, accepted: 0 };
+        let mut buffer = EventBuffer::default();
+        for (case, event) in cases.into_iter().zip(rows) {
+            buffer.bytes.extend_from_slice(event);
+            buffer.finish_event(case);
+            batches.publish_full(&mut buffer)?;
+        }
+        batches.publish(&mut buffer)?;
+        Ok(batches.accepted)
+    }
+}
+
+/// Batches on their way into a publisher.
+struct Batches<'a, W> {
+    publisher: &'a Publisher,
+    keep_waiting: W,
+    accepted: u64,
+}
+
+impl<W: FnMut() -> bool> Batches<'_, W> {
+    /// Publishes the buffer if it is full.
+    fn publish_full(&mut self, buffer: &mut EventBuffer) -> Result<(), PublishError> {
+        if buffer.byte_len() >= BATCH_BYTES { self.publish(buffer) } else { Ok(()) }
+    }
+
+    fn publish(&mut self, buffer: &mut EventBuffer) -> Result<(), PublishError> {
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        let batch = buffer.take_batch();
+        let published = self.publisher.publish(&batch, &mut self.keep_waiting);
+        let accepted = self.accepted;
+        self.accepted +=
+            published.map_err(|reason| PublishError::NotAccepted { accepted, reason })?;
+        Ok(())
+    }
+}
