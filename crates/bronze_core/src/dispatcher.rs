@@ -33,6 +33,8 @@ use crate::spill::SpillError;
 const COMMIT_EVERY: Duration = Duration::from_millis(50);
 /// After how long a disk that failed is tried again.
 const DISK_AGAIN: Duration = Duration::from_secs(1);
+/// Bytes that are taken in before what is there is sent.
+const TURN_BYTES: usize = 1024 * 1024;
 /// How long a client may take to close.
 const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 /// The longest sleep; a broken clock must not stop the dispatcher.
@@ -117,7 +119,7 @@ impl<B: BusClient> Dispatcher<B> {
         loop {
             let now = Instant::now();
             let stop_at = *self.stop.borrow_and_update();
-            self.fill(now);
+            let has_more = self.fill(now);
             self.dispatch(now, self.is_hurried(stop_at));
             self.bury_again(now);
             self.commit(now);
@@ -135,6 +137,7 @@ impl<B: BusClient> Dispatcher<B> {
                 Some(answered) = self.sends.join_next_with_id() => self.take_answers(answered),
                 connected = connection(&mut self.link) => self.take_connection(connected),
                 () = self.intake.queue.arrival(), if has_room => {}
+                () = std::future::ready(()), if has_more => {}
                 () = tokio::time::sleep_until(wake_at.into()) => {}
                 _ = self.stop.changed() => {}
             }
@@ -154,14 +157,16 @@ impl<B: BusClient> Dispatcher<B> {
         self.outbox.held_bytes() + self.unburied_bytes < self.window && self.disk_again.is_none()
     }
 
-    /// Takes batches in while there is room.
-    fn fill(&mut self, now: Instant) {
+    /// Takes batches in while there is room, up to a turn's worth; says whether there may be more.
+    fn fill(&mut self, now: Instant) -> bool {
         if self.disk_again.is_some_and(|at| at <= now) {
             self.disk_again = None;
         }
-        while self.has_room() {
+        let mut bytes = 0;
+        while self.has_room() && bytes < TURN_BYTES {
             match self.intake.next() {
                 Ok(Some((batch, position))) => {
+                    bytes += batch.byte_len();
                     let refused = self.outbox.admit(&*self.client, batch, position, now);
                     self.bury(refused, Place::Memory);
                 }
@@ -173,6 +178,7 @@ impl<B: BusClient> Dispatcher<B> {
             let given_up = self.outbox.give_up_waiting(reason);
             self.bury(given_up, Place::Memory);
         }
+        bytes >= TURN_BYTES
     }
 
     fn take_disk_error(&mut self, error: &SpillError, now: Instant) {
