@@ -10,6 +10,7 @@ pub mod lake;
 mod options;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -109,8 +110,9 @@ pub trait BusClient: Send + Sync + Sized + 'static {
     fn connect(&self) -> impl Future<Output = Result<Connected, ConnectError>> + Send;
 
     /// Sends a request and waits until the broker has answered for every event of it. Ends in bounded
-    /// time. Not called before a connect, and not after `Disconnected` until the next one.
-    fn send(&self, request: Request) -> impl Future<Output = Answer> + Send;
+    /// time. Not called before a connect, and not after `Disconnected` until the next one. It is called
+    /// in the order of requests; the futures it gives may run in any.
+    fn send(self: Arc<Self>, request: Request) -> impl Future<Output = Answer> + Send;
 
     /// Lets the connection go; requests in flight end soon, as transient failures.
     fn close(&self) -> impl Future<Output = ()> + Send;

@@ -201,8 +201,7 @@ impl<B: BusClient> Dispatcher<B> {
             Link::Up => {
                 while let Some(outgoing) = self.outbox.next(now, hurry) {
                     self.intake.ledger.shift(Place::Memory, Place::Flight, outgoing.amount);
-                    let client = Arc::clone(&self.client);
-                    let task = self.sends.spawn(async move { client.send(outgoing.request).await });
+                    let task = self.sends.spawn(Arc::clone(&self.client).send(outgoing.request));
                     self.requests.insert(task.id(), outgoing.id);
                 }
             }

@@ -163,7 +163,7 @@ impl BusClient for Lake {
 
     // Send.
 
-    async fn send(&self, request: Request) -> Answer {
+    async fn send(self: Arc<Self>, request: Request) -> Answer {
         let table = Arc::clone(&self.table);
         let written = tokio::task::spawn_blocking(move || table.write(&request)).await;
         written.unwrap_or_else(|error| Answer::All(Outcome::Transient(error.to_string())))

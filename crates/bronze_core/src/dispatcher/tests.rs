@@ -114,7 +114,7 @@ impl BusClient for ScriptedBus {
         Ok(Connected { peer: "memory".to_owned(), warnings: Vec::new() })
     }
 
-    async fn send(&self, request: Request) -> Answer {
+    async fn send(self: Arc<Self>, request: Request) -> Answer {
         let events = request.events;
         self.broker.largest_request.fetch_max(events.len(), SeqCst);
         tokio::time::sleep(Duration::from_micros(fastrand::u64(..800))).await;
