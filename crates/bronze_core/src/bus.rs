@@ -5,9 +5,15 @@
 //! all. Every file has the same sections in the same order: limits, options, connect, send, which
 //! errors are transient, tests.
 
+#[cfg(feature = "aws")]
+mod aws;
+#[cfg(feature = "kinesis")]
+pub mod kinesis;
 #[cfg(feature = "lake")]
 pub mod lake;
 mod options;
+#[cfg(feature = "sqs")]
+pub mod sqs;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -55,8 +61,12 @@ macro_rules! buses {
 }
 
 buses! {
+    #[cfg(feature = "kinesis")]
+    "kinesis" => kinesis::Kinesis,
     #[cfg(feature = "lake")]
     "lake" => lake::Lake,
+    #[cfg(feature = "sqs")]
+    "sqs" => sqs::Sqs,
 }
 
 fn prepare_client<B: BusClient>(

@@ -26,7 +26,7 @@ use crate::wire::{
 pub use crate::generated::bronze::Origin;
 
 /// Keys of `meta` that the encoder writes itself, in their order.
-const OWN_META_KEYS: [&str; 4] = ["data_name", "data_type", "is_snapshot", "symbols"];
+pub(crate) const OWN_META_KEYS: [&str; 4] = ["data_name", "data_type", "is_snapshot", "symbols"];
 /// Named data types whose `meta` is kept; a session asks for far fewer.
 const NAMED_META_LIMIT: usize = 64;
 

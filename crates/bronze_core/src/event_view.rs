@@ -16,7 +16,7 @@ use crate::payload_case::PayloadCase;
 use crate::wire::{Key, WireError, WireReader};
 
 /// The envelope's field that holds `meta`.
-const META: u32 = 10;
+pub(crate) const META: u32 = 10;
 
 /// An encoded event's envelope.
 #[derive(Clone, Copy, Debug)]
