@@ -132,8 +132,8 @@ class Publisher:
 class DeadLetterReader:
     """The events of a dead-letter file or spill segment, as `pyarrow.RecordBatch`es.
 
-    Their columns are `reason`, `payload_case` and `event`; the reason of spilled events is empty. An
-    end that cannot be read raises `InvalidEventError` after everything before it was given.
+    Their columns are `reason`, `payload_case` and `event`; the reason of spilled events is empty.
+    An end that cannot be read raises `InvalidEventError` after everything before it was given.
     """
 
     def __new__(cls, path: str | PathLike[str]) -> DeadLetterReader: ...

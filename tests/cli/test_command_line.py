@@ -25,7 +25,10 @@ def test_help() -> None:
         "  -h, --help  Show this message and exit.\n"
         "\n"
         "Commands:\n"
-        "  demo  Take sample messages through Bronze and Arrow and back, and show...\n"
+        "  check    Check the configuration and try the connection of every bus.\n"
+        "  decode   Show Bronze events as JSON lines.\n"
+        "  demo     Take sample messages through Bronze and Arrow and back, and...\n"
+        "  publish  Publish messages or events from files to the configured buses.\n"
     )
 
 

@@ -1,0 +1,1 @@
+"""The commands of the command line that take some time to load, one file each."""

@@ -1,0 +1,88 @@
+"""What commands show while they run: a progress bar on a terminal, and the log."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+_LOGGER = "tardis_fast"
+
+
+class Step:
+    """Where a command tells how far it is."""
+
+    def __init__(self, bar: Progress | None, total_bytes: int | None) -> None:
+        self._bar = bar
+        self._events = 0
+        self._task: TaskID | None = None
+        if bar is not None:
+            self._task = bar.add_task("", total=total_bytes, events="")
+
+    def name(self, name: str) -> None:
+        """Say what is being done now."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=name)
+
+    def events(self, count: int) -> None:
+        """Say that so many more events were taken in."""
+        self._events += count
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, events=f"{self._events:,} events")
+
+    def bytes(self, count: int) -> None:
+        """Say that so many more bytes were read."""
+        if self._bar is not None and self._task is not None:
+            self._bar.advance(self._task, count)
+
+
+@contextmanager
+def progress(console: Console, total_bytes: int | None) -> Iterator[Step]:
+    """Show a bar while the block runs, if `console` is a terminal."""
+    if not console.is_terminal:
+        yield Step(None, total_bytes)
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TextColumn("{task.fields[events]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        yield Step(bar, total_bytes)
+
+
+class _ConsoleHandler(logging.Handler):
+    """Prints above the progress bar instead of into it."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(logging.INFO)
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        bus = getattr(record, "bus", record.name)
+        text = f"{record.levelname.lower()}: {bus}: {record.getMessage()}"
+        self._console.print(text, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def log_to(console: Console) -> Iterator[None]:
+    """Show the log of this package on `console` while the block runs."""
+    logger = logging.getLogger(_LOGGER)
+    handler, level = _ConsoleHandler(console), logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

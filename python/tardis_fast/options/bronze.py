@@ -1,0 +1,52 @@
+"""The options of encoding."""
+
+from typing import Any, ClassVar
+
+from tardis_fast._core import BronzeEncoder, ConfigError, TardisFastError
+from tardis_fast.options.base import OptionsModel, Pairs, Text, option
+
+
+class BronzeOptions(OptionsModel):
+    """Encoding: what the events say about where they come from."""
+
+    section: ClassVar[str] = "bronze"
+
+    source: Text = option("Producer that the events name.", default="tardis-fast")
+    origin: Text = option(
+        "How the events came to be.",
+        default="unspecified",
+        metavar="unspecified|realtime|replay|archive",
+    )
+    meta: Pairs = option("Pairs for every event's meta.", metavar="KEY:VALUE,...")
+    book_changes: Text = option(
+        "Publish a book change as an event per level, or as one event.",
+        default="level",
+        metavar="level|message",
+    )
+
+    def encoder(self) -> BronzeEncoder:
+        """Return a new encoder with these options."""
+        values: dict[str, Any] = {known.key: value for known, value in self.given()}
+        if "meta" in values:
+            values["meta"] = dict(self._meta_pairs(values["meta"]))
+        refusal = None
+        try:
+            return BronzeEncoder(**values)
+        except TardisFastError as error:
+            refusal = str(error)
+        raise ConfigError(refusal)
+
+    @staticmethod
+    def _meta_pairs(meta: str | tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
+        """Return the pairs of `meta`; the core takes no text here, as it does for buses."""
+        if not isinstance(meta, str):
+            return list(meta)
+        pairs = []
+        for entry in meta.split(",") if meta.strip() else []:
+            key, colon, value = entry.partition(":")
+            if not colon:
+                raise ConfigError(
+                    f"--meta: `{entry.strip()}` has no colon; write key:value,key:value"
+                )
+            pairs.append((key.strip(), value.strip()))
+        return pairs

@@ -1,0 +1,160 @@
+"""Every bus refuses bad configuration at start, with flag, value and remedy."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tardis_fast import ConfigError, Publisher
+
+CASES = (
+    "valid are trade, bookChange, bookSnapshot, quote, derivativeTicker, liquidation, "
+    "optionSummary, bookTicker, groupedBookSnapshot, tradeBar, error, disconnect"
+)
+PLACEHOLDERS = (
+    "valid are {{exchange}}, {{symbol}}, {{payloadCase}}, {{dataType}}, {{source}}, {{origin}}, "
+    "{{meta.KEY}}"
+)
+
+GOOD: dict[str, dict[str, Any]] = {
+    "kafka": {"brokers": "127.0.0.1:9", "topic": "bronze"},
+    "kinesis": {
+        "stream": "bronze",
+        "region": "eu-west-1",
+        "access_key_id": "id",
+        "secret_access_key": "hunter2",
+        "endpoint_url": "http://127.0.0.1:9",
+    },
+    "sqs": {
+        "queue_url": "http://127.0.0.1:9/1/bronze",
+        "region": "eu-west-1",
+        "access_key_id": "id",
+        "secret_access_key": "hunter2",
+        "endpoint_url": "http://127.0.0.1:9",
+    },
+    "nats": {"servers": "nats://127.0.0.1:9", "subject": "bronze"},
+    "redis": {"host": "127.0.0.1", "port": 9, "stream": "bronze"},
+    "lake": {},
+}
+ROUTING = {
+    "kafka": "topic_routing",
+    "kinesis": "stream_routing",
+    "sqs": "queue_routing",
+    "nats": "subject_routing",
+    "redis": "stream_routing",
+}
+TEMPLATE = {
+    "kafka": "key_template",
+    "kinesis": "partition_key_template",
+    "nats": "subject_template",
+    "redis": "key_template",
+}
+BASE = {
+    "kafka": "topic",
+    "kinesis": "stream",
+    "sqs": "queue_url",
+    "nats": "subject",
+    "redis": "stream",
+}
+
+
+def flag(bus: str, key: str) -> str:
+    """Return the flag of an option."""
+    return f"--{bus}-{key}".replace("_", "-")
+
+
+def refusal(bus: str, state_dir: Path, **changes: Any) -> str:
+    """Return why a publisher is not made when `changes` are made to good options."""
+    good = {"dir": str(state_dir / "lake")} if bus == "lake" else GOOD[bus]
+    options: Any = {bus: good | changes}
+    with pytest.raises(ConfigError) as raised:
+        Publisher(**options, state_dir=state_dir)
+    assert "hunter2" not in str(raised.value)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(("bus", "routing"), ROUTING.items())
+def test_an_unknown_payload_case_in_the_routing(bus: str, routing: str, tmp_path: Path) -> None:
+    assert refusal(bus, tmp_path, **{routing: {"trades": "x"}}) == (
+        f"{flag(bus, routing)}: unknown payload case `trades`; {CASES}"
+    )
+
+
+@pytest.mark.parametrize("bus", ROUTING)
+def test_an_unknown_payload_case_in_the_allow_list(bus: str, tmp_path: Path) -> None:
+    assert refusal(bus, tmp_path, include_payloads="trade,books") == (
+        f"--{bus}-include-payloads: unknown payload case `books`; {CASES}"
+    )
+
+
+@pytest.mark.parametrize(("bus", "template"), TEMPLATE.items())
+def test_an_unknown_placeholder(bus: str, template: str, tmp_path: Path) -> None:
+    text = refusal(bus, tmp_path, **{template: "{{exchnage}}"})
+    assert text.startswith(f"{flag(bus, template)}: unknown placeholder `{{{{exchnage}}}}`")
+    assert text.endswith(PLACEHOLDERS)
+
+
+def test_an_unknown_placeholder_in_an_attribute(tmp_path: Path) -> None:
+    text = refusal("sqs", tmp_path, attribute_templates={"venue": "{{exchnage}}"})
+    assert text.startswith("--sqs-attribute-templates: ")
+    assert text.endswith(PLACEHOLDERS)
+
+
+@pytest.mark.parametrize(("bus", "base"), BASE.items())
+def test_an_empty_destination(bus: str, base: str, tmp_path: Path) -> None:
+    assert refusal(bus, tmp_path, **{base: " "}) == (
+        f"{flag(bus, base)}: it is empty; name the destination of all events that have no route "
+        "of their own"
+    )
+
+
+@pytest.mark.parametrize(("bus", "routing"), ROUTING.items())
+def test_an_empty_destination_in_the_routing(bus: str, routing: str, tmp_path: Path) -> None:
+    assert refusal(bus, tmp_path, **{routing: "trade:"}) == (
+        f"{flag(bus, routing)}: the destination of `trade` is empty; name one, or leave `trade` "
+        "out so that it goes to the base destination"
+    )
+
+
+OTHER: list[tuple[str, dict[str, Any], str]] = [
+    # Contradictory options.
+    (
+        "kafka",
+        {"acks": "1", "idempotent": True},
+        (
+            "--kafka-idempotent: it contradicts --kafka-acks: without the acknowledgement of all "
+            "replicas a retry may make a duplicate; set acks to all, or idempotent to false"
+        ),
+    ),
+    (
+        "redis",
+        {"url": "redis://:hunter2@127.0.0.1"},
+        (
+            "--redis-url: it contradicts --redis-host: both say which server to use, and how; put "
+            "it into the URL (redis://user:password@host:port/db, rediss:// for TLS), or leave the "
+            "URL out"
+        ),
+    ),
+    # Missing credentials.
+    (
+        "kafka",
+        {"sasl_mechanism": "plain", "sasl_username": "me"},
+        (
+            "--kafka-sasl-password: it is missing; credentials are incomplete: PLAIN needs the "
+            "password"
+        ),
+    ),
+    (
+        "redis",
+        {"username": "me"},
+        "--redis-password: it is missing; a user needs one",
+    ),
+]
+"""The other refusals, with their whole text."""
+
+
+@pytest.mark.parametrize(("bus", "changes", "expected"), OTHER)
+def test_contradictions_and_missing_credentials(
+    bus: str, changes: dict[str, Any], expected: str, tmp_path: Path
+) -> None:
+    assert refusal(bus, tmp_path, **changes) == expected
