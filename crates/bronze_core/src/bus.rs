@@ -7,6 +7,8 @@
 
 #[cfg(feature = "aws")]
 mod aws;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 #[cfg(feature = "kinesis")]
 pub mod kinesis;
 #[cfg(feature = "lake")]
@@ -61,6 +63,8 @@ macro_rules! buses {
 }
 
 buses! {
+    #[cfg(feature = "kafka")]
+    "kafka" => kafka::Kafka,
     #[cfg(feature = "kinesis")]
     "kinesis" => kinesis::Kinesis,
     #[cfg(feature = "lake")]
