@@ -140,7 +140,8 @@ fn interruptible<T: Send>(
 ) -> PyResult<T> {
     let mut raised = None;
     let done = py.detach(|| {
-        run(&mut || match Python::attach(Python::check_signals) {
+        #[allow(clippy::redundant_closure_for_method_calls)] // the method is not general enough
+        run(&mut || match Python::attach(|py| py.check_signals()) {
             Ok(()) => true,
             Err(error) => {
                 raised = Some(error);
