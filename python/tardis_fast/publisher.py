@@ -117,12 +117,12 @@ class Publisher:
     def _start(self, settings: Settings) -> None:
         if not settings.buses:
             raise ConfigError(NO_BUS)
+        self._buses = tuple(settings.buses)
         self._encoder = settings.bronze.encoder()
         self._drain_seconds = settings.delivery.drain_seconds
         self._core = _core.Publisher(settings.to_core())
         self._pid = os.getpid()
         self._log = bus_log.start(self._core)
-        self._buses = tuple(settings.buses)
         self._abandoned = weakref.finalize(
             self, _close_abandoned, self._core, self._log, self._pid, self._drain_seconds
         )
@@ -139,7 +139,9 @@ class Publisher:
             )
         return self._core
 
-    def publish(self, messages: Messages, *, ingest_micros: int | None = None) -> int:
+    def publish(
+        self, messages: Messages, *, ingest_micros: int | None = None, case: str | None = None
+    ) -> int:
         """Publish a chunk and return how many events the buses took in.
 
         A chunk is one of
@@ -147,7 +149,8 @@ class Publisher:
         - normalized messages as JSON lines, `bytes` or `str`: the fast way for messages. If a line
           is none, `InvalidMessageError` names it and nothing of the chunk is published;
         - a pyarrow array or chunked array of Bronze events, or a record batch or table in Bronze
-          columns, wide or narrow;
+          columns, wide or narrow; book snapshots, grouped or not, have the same narrow columns, so
+          that `case` must say which they are;
         - messages as dicts, which `json.dumps` turns into lines first: the slow way.
 
         Returns as soon as all of it is in memory or on disk.
@@ -157,7 +160,7 @@ class Publisher:
             messages = messages.encode()
         if isinstance(messages, (bytes, bytearray, memoryview)):
             return core.publish_json(self._encoder, bytes(messages), ingest_micros=ingest_micros)
-        batches = _arrow_batches(messages)
+        batches = _arrow_batches(messages, case)
         if batches is not None:
             return sum(core.publish_events(events) for events in batches)
         if isinstance(messages, Mapping) or not isinstance(messages, Iterable):
@@ -220,13 +223,15 @@ class AsyncPublisher:
     def __repr__(self) -> str:
         return f"Async{self._publisher!r}"
 
-    async def publish(self, messages: Messages, *, ingest_micros: int | None = None) -> int:
+    async def publish(
+        self, messages: Messages, *, ingest_micros: int | None = None, case: str | None = None
+    ) -> int:
         """Publish a chunk; see `Publisher.publish`."""
         if self._is_closed:
             raise TardisFastError("the publisher is closed")
         publish = self._publisher.publish
         return await asyncio.get_running_loop().run_in_executor(
-            self._thread, lambda: publish(messages, ingest_micros=ingest_micros)
+            self._thread, lambda: publish(messages, ingest_micros=ingest_micros, case=case)
         )
 
     async def flush(self, timeout: float | None = None) -> bool:
@@ -286,7 +291,7 @@ def _close_abandoned(
         log.join()
 
 
-def _arrow_batches(messages: object) -> "list[Any] | None":
+def _arrow_batches(messages: object, case: str | None) -> "list[Any] | None":
     """Return the arrays of events in Arrow data; `None` if it is something else."""
     # Who has Arrow data has loaded pyarrow; others need not wait for it.
     pyarrow = sys.modules.get("pyarrow")
@@ -297,9 +302,9 @@ def _arrow_batches(messages: object) -> "list[Any] | None":
     if isinstance(messages, pyarrow.ChunkedArray):
         return list(messages.chunks)
     if isinstance(messages, pyarrow.RecordBatch):
-        return [_core.batch_to_events(messages)]
+        return [_core.batch_to_events(messages, case=case)]
     if isinstance(messages, pyarrow.Table):
-        return [_core.batch_to_events(batch) for batch in messages.to_batches()]
+        return [_core.batch_to_events(batch, case=case) for batch in messages.to_batches()]
     return None
 
 

@@ -72,6 +72,12 @@ def test_everything_that_holds_messages_or_events_is_published(publisher: Publis
     assert sum(stats.latency.buckets) == stats.acknowledged
 
 
+def test_narrow_batches_are_published_by_case(publisher: Publisher) -> None:
+    for case, batch in tardis_fast.events_by_case(events()).items():
+        assert publisher.publish(batch, case=case) == batch.num_rows
+    assert publisher.stats()["lake"].accepted == len(events())
+
+
 def test_what_is_no_message_is_refused_whole(publisher: Publisher) -> None:
     with pytest.raises(InvalidMessageError, match=r"^line 30: "):
         publisher.publish(SAMPLES + b"\n{")

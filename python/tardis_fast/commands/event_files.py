@@ -131,9 +131,16 @@ def parquet_chunks(source: Source) -> "Iterator[pa.Array]":
     try:
         with pq.ParquetFile(source.name) as file:
             for batch in file.iter_batches(ROWS):
-                yield _core.batch_to_events(batch)
+                yield _core.batch_to_events(batch, case=_case_of(source.name))
     except pa.ArrowInvalid as error:
         raise _core.InvalidEventError(f"it is no Parquet file: {error}") from None
+
+
+def _case_of(name: str) -> str | None:
+    """Return the payload case that the lake's directories say; two cases have the same columns."""
+    parts = reversed(Path(name).absolute().parts)
+    mark = "payload_case="
+    return next((part.removeprefix(mark) for part in parts if part.startswith(mark)), None)
 
 
 def protobuf_chunks(file: IO[bytes]) -> "Iterator[pa.Array]":

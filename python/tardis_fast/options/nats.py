@@ -21,10 +21,12 @@ class NatsOptions(BusOptions):
     section: ClassVar[str] = "nats"
     flag_prefix: ClassVar[str] = "nats-"
 
-    servers: Names = option("Servers to ask first.", metavar="URL,URL")
+    servers: Names = option("Servers to ask first.", default="127.0.0.1:4222", metavar="URL,URL")
     subject: Text = option("Subject of all events that have no route of their own.")
     subject_routing: Pairs = option("Subjects of payload cases.", metavar="CASE:SUBJECT,...")
-    subject_template: Text = option("Subject made from the event.", metavar="TEMPLATE")
+    subject_template: Text = option(
+        "Subject made from the event; goes before the subject.", metavar="TEMPLATE"
+    )
     include_payloads: Names = option("Publish only these payload cases.", metavar="CASE,CASE")
     user: Text = option("Who logs in.")
     password: Secret = option("The password; better in the environment or the file.", key="pass")
