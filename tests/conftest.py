@@ -1,0 +1,18 @@
+"""Options of the test run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options that tests ask for."""
+    parser.addoption(
+        "--faults",
+        choices=["short", "long"],
+        default="short",
+        help="how many events the fault tests send, and how long their faults last",
+    )

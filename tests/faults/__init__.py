@@ -1,0 +1,1 @@
+"""What the fault tests are made of: producers in processes of their own, and a stage per bus."""
