@@ -141,6 +141,30 @@ def test_messages_go_to_the_lake_and_come_back(tmp_path: Path) -> None:
     assert f"│ lake │ {2 * EVENTS:>8} │" in again.out
 
 
+def test_what_could_not_be_sent_is_kept_shown_and_published_again(tmp_path: Path) -> None:
+    nowhere = (
+        "--kinesis-stream=bronze",
+        "--kinesis-region=eu-west-1",
+        "--kinesis-access-key-id=id",
+        "--kinesis-secret-access-key=hunter2",
+        "--kinesis-endpoint-url=http://127.0.0.1:9",
+        f"--state-dir={tmp_path / 'state'}",
+        "--drain-timeout=0",
+    )
+    done = run("publish", *nowhere, "-", given=SAMPLES)
+    assert done.code == 1
+    assert f"kinesis: {EVENTS} events wait in {tmp_path / 'state'}" in done.err
+    assert "hunter2" not in done.out + done.err
+    spill = tmp_path / "state" / "spill"
+    assert run("decode", spill) == (0, SAMPLES.decode(), "")
+    with_reasons = run("decode", "--reasons", "--per-event", spill).out.splitlines()
+    assert len(with_reasons) == EVENTS
+    assert {json.loads(line)["reason"] for line in with_reasons} == {""}
+    again = run("publish", *lake(tmp_path / "second"), spill)
+    assert again.code == 0, again.err
+    assert f"│ lake │ {EVENTS:>8} │ {EVENTS:>12} │" in again.out
+
+
 def test_a_bad_line_is_named_by_file_and_number(tmp_path: Path) -> None:
     file = tmp_path / "messages.jsonl"
     lines = SAMPLES * (5_000_000 // len(SAMPLES))
