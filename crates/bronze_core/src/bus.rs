@@ -13,7 +13,11 @@ pub mod kafka;
 pub mod kinesis;
 #[cfg(feature = "lake")]
 pub mod lake;
+#[cfg(feature = "nats")]
+pub mod nats;
 mod options;
+#[cfg(feature = "redis")]
+pub mod redis;
 #[cfg(feature = "sqs")]
 pub mod sqs;
 
@@ -69,6 +73,10 @@ buses! {
     "kinesis" => kinesis::Kinesis,
     #[cfg(feature = "lake")]
     "lake" => lake::Lake,
+    #[cfg(feature = "nats")]
+    "nats" => nats::Nats,
+    #[cfg(feature = "redis")]
+    "redis" => redis::Redis,
     #[cfg(feature = "sqs")]
     "sqs" => sqs::Sqs,
 }

@@ -384,10 +384,10 @@ fn requests_keep_their_turns_however_they_are_run() {
 
 #[tokio::test]
 async fn sending_without_a_connection_says_so() {
-    let bus = bus(options());
+    let bus = Arc::new(bus(options()));
     let request = Request { destination: 0, events: Vec::new() };
     let expected = Answer::Disconnected("there is no connection to Kafka".to_owned());
-    assert_eq!(bus.send(request).await, expected);
+    assert_eq!(Arc::clone(&bus).send(request).await, expected);
     bus.close().await;
     assert_eq!(bus.limits().linger, Duration::ZERO);
 }
