@@ -10,13 +10,15 @@ import pytest
 
 from faults.account import account
 from faults.child import ProducerProcess
-from faults.stage import KafkaStage, KinesisStage, NatsStage, RedisStage, SqsStage, Stage
+from faults.stages import BUSES, own_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-BUSES = ["kafka", "redis", "nats", "sqs", "kinesis"]
+    from brokers.toxiproxy import Toxiproxy
+    from faults.stage import Stage
+
 SLOW = {"sqs", "kinesis"}
 KEYS = 40
 MEMORY_MB = 8
@@ -43,24 +45,14 @@ class Extent:
 
 
 @pytest.fixture(params=BUSES)
-def stage(request: pytest.FixtureRequest, proxy_to: Callable[..., Any]) -> Iterator[Stage]:
+def stage(
+    request: pytest.FixtureRequest, toxiproxy: Toxiproxy, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stage]:
     """Put a bus on the stage, with a broker of its own."""
-    bus = request.param
-    start = request.getfixturevalue(f"own_{bus}")
-    if bus == "kafka":
-        broker = start()
-        proxy = proxy_to(broker.proxied_upstream, broker.proxied_address)
-    else:
-        broker = start(shards=4) if bus == "kinesis" else start()
-        proxy = proxy_to(broker.address)
-    kinds: dict[str, type[Stage]] = {
-        "kafka": KafkaStage,
-        "redis": RedisStage,
-        "nats": NatsStage,
-        "sqs": SqsStage,
-        "kinesis": KinesisStage,
-    }
-    yield kinds[bus](broker, proxy)
+    stage = own_stage(request.param, tmp_path_factory.mktemp("broker"), toxiproxy)
+    yield stage
+    stage.broker.kill()
+    stage.proxy.delete()
 
 
 def order_for(stage: Stage, **changes: Any) -> dict[str, Any]:

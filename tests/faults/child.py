@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from typing_extensions import Self
+
 if TYPE_CHECKING:
     from types import TracebackType
 
@@ -67,7 +69,7 @@ class ProducerProcess:
         self._process.kill()
         self._process.wait()
 
-    def __enter__(self) -> ProducerProcess:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

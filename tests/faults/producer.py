@@ -112,9 +112,7 @@ def tell(answer: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s"
-    )
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     run(json.loads(sys.stdin.readline()))
     sys.stdout.flush()
     os._exit(0)

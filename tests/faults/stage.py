@@ -1,8 +1,9 @@
-"""A bus on the stage of a fault test: its broker, the proxy before it, and a reader that is not ours."""
+"""A bus on stage: its broker, the proxy before it, and a reader that is not ours."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from confluent_kafka.cimpl import NewTopic
 from nats.errors import TimeoutError as NatsTimeoutError
 from nats.js.api import ConsumerConfig, DeliverPolicy
 from redis import Redis
+from typing_extensions import override
 
 from tardis_fast.proto.lakehouse.bronze.v1.normalized_event_pb2 import NormalizedEvent
 
@@ -79,15 +81,18 @@ class KafkaStage(Stage):
     bus = "kafka"
     broker: KafkaBroker
 
+    @override
     def prepare(self) -> None:
         admin = AdminClient({"bootstrap.servers": self.broker.address, "log_level": 0})
         for created in admin.create_topics([NewTopic("faults", PARTITIONS, 1)]).values():
             created.result(60)
         self._next = dict.fromkeys(range(PARTITIONS), 0)
 
+    @override
     def options(self) -> dict[str, Any]:
         return {"brokers": self.proxy.address, "topic": "faults"}
 
+    @override
     def collect(self) -> None:
         consumer = Consumer(
             {
@@ -117,16 +122,21 @@ class RedisStage(Stage):
     bus = "redis"
     broker: RedisBroker
 
+    @override
     def prepare(self) -> None:
         self._last = "-"
 
+    @override
     def options(self) -> dict[str, Any]:
         host, port = self.proxy.address.split(":")
         return {"host": host, "port": int(port), "stream": "faults"}
 
+    @override
     def collect(self) -> None:
         client = Redis.from_url(self.broker.url, decode_responses=False)
-        while entries := client.xrange("faults", min=self._last, count=10_000):
+        # Its types allow for texts where it gives bytes.
+        read: Any = client.xrange
+        while entries := read("faults", min=self._last, count=10_000):
             for _, fields in entries:
                 self.take(fields[b"data"])
             self._last = "(" + entries[-1][0].decode()
@@ -139,9 +149,11 @@ class NatsStage(Stage):
     bus = "nats"
     broker: NatsBroker
 
+    @override
     def prepare(self) -> None:
         self._next = 1
 
+    @override
     def options(self) -> dict[str, Any]:
         return {
             "servers": f"nats://{self.proxy.address}",
@@ -149,6 +161,7 @@ class NatsStage(Stage):
             "stream": "FAULTS",
         }
 
+    @override
     def collect(self) -> None:
         asyncio.run(self._collect())
 
@@ -179,6 +192,7 @@ class SqsStage(Stage):
     keeps_data = False
     broker: SqsBroker
 
+    @override
     def prepare(self) -> None:
         client = self.broker.client()
         created = client.create_queue(
@@ -186,6 +200,7 @@ class SqsStage(Stage):
         )
         self._queue = str(created["QueueUrl"])
 
+    @override
     def options(self) -> dict[str, Any]:
         return {
             "queue_url": self._queue,
@@ -195,9 +210,8 @@ class SqsStage(Stage):
             "endpoint_url": f"http://{self.proxy.address}",
         }
 
+    @override
     def collect(self) -> None:
-        import base64  # noqa: PLC0415 - only here
-
         client = self.broker.client()
         while True:
             found = client.receive_message(
@@ -221,6 +235,7 @@ class KinesisStage(Stage):
     keeps_data = False
     broker: KinesisBroker
 
+    @override
     def prepare(self) -> None:
         client = self.broker.client()
         client.create_stream(StreamName="faults", ShardCount=2)
@@ -229,6 +244,7 @@ class KinesisStage(Stage):
         )
         self._last: dict[str, str] = {}
 
+    @override
     def options(self) -> dict[str, Any]:
         return {
             "stream": "faults",
@@ -238,6 +254,7 @@ class KinesisStage(Stage):
             "endpoint_url": f"http://{self.proxy.address}",
         }
 
+    @override
     def collect(self) -> None:
         client = self.broker.client()
         for shard in client.list_shards(StreamName="faults")["Shards"]:

@@ -65,7 +65,7 @@ pub(crate) struct Dispatcher<B: BusClient> {
     window: u64,
     stop: watch::Receiver<Option<Instant>>,
     link: Link,
-    /// Failed attempts to connect since the last that worked.
+    /// Connections that failed or were lost since something was acknowledged.
     failed_connects: u32,
     /// Why connecting is of no use, while it is so.
     refused: Option<String>,
@@ -236,6 +236,7 @@ impl<B: BusClient> Dispatcher<B> {
         let ledger = &self.intake.ledger;
         if settled.acknowledged.events > 0 {
             ledger.acknowledge(settled.acknowledged, settled.latency);
+            self.failed_connects = 0;
         }
         if settled.again.events > 0 {
             ledger.shift(Place::Flight, Place::Memory, settled.again);
@@ -250,7 +251,8 @@ impl<B: BusClient> Dispatcher<B> {
 
     fn disconnect(&mut self, now: Instant, reason: String) {
         if matches!(self.link, Link::Up) {
-            self.link = Link::Down(now);
+            // A broker that takes connections and drops them again must not be flooded either.
+            self.link = Link::Down(now + self.backoff(self.policy.backoff(self.failed_connects)));
             self.intake.is_connected.store(false, SeqCst);
             self.note_failing(now, reason);
         }
@@ -261,7 +263,7 @@ impl<B: BusClient> Dispatcher<B> {
         match connected.unwrap_or_else(|error| Err(ConnectError::transient(error.to_string()))) {
             Ok(connected) => {
                 self.link = Link::Up;
-                (self.failed_connects, self.refused) = (0, None);
+                self.refused = None;
                 self.intake.is_connected.store(true, SeqCst);
                 self.tell_connected(connected);
             }
@@ -271,12 +273,17 @@ impl<B: BusClient> Dispatcher<B> {
                 } else {
                     self.policy.backoff(self.failed_connects)
                 };
-                self.link = Link::Down(now + longest.mul_f64(fastrand::f64()));
-                self.failed_connects = self.failed_connects.saturating_add(1);
+                self.link = Link::Down(now + self.backoff(longest));
                 self.refused = error.is_permanent.then(|| error.reason.clone());
                 self.note_failing(now, error.reason);
             }
         }
+    }
+
+    /// A wait of at most `longest` before the next attempt to connect.
+    fn backoff(&mut self, longest: Duration) -> Duration {
+        self.failed_connects = self.failed_connects.saturating_add(1);
+        longest.mul_f64(fastrand::f64())
     }
 
     fn tell_connected(&mut self, connected: Connected) {

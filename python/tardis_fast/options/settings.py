@@ -153,7 +153,7 @@ def _read_environment(environment: Mapping[str, str]) -> Given:
 
 def _read_file(file: Path) -> Given:
     try:
-        tables = tomllib.loads(file.read_text("utf-8"))
+        tables: dict[str, Any] = tomllib.loads(file.read_text("utf-8"))
     except OSError as error:
         raise ConfigError(
             f"--config: `{file}` cannot be read: {error.strerror}; name a TOML file"
