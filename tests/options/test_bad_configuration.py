@@ -123,12 +123,13 @@ OTHER: list[tuple[str, dict[str, Any], str]] = [
         "--nats-subject: it is missing; name a subject, or give --nats-subject-template",
     ),
     ("lake", {"dir": ""}, "--lake-dir: it is missing; name the directory of the table"),
-    # Contradictory options.
+    # A word that is none of the known ones.
     (
         "kinesis",
         {"ordering": "none"},
         "--kinesis-ordering: `none` is no ordering; give `key` or `batch`",
     ),
+    # Contradictory options; of Kinesis below: a session token without keys.
     (
         "sqs",
         {"static_attributes": "venue:x", "attribute_templates": "venue:{{exchange}}"},
@@ -223,3 +224,11 @@ def test_contradictions_and_missing_credentials(
     bus: str, changes: dict[str, Any], expected: str, tmp_path: Path
 ) -> None:
     assert refusal(bus, tmp_path, **changes) == expected
+
+
+def test_an_unknown_policy(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as raised:
+        Publisher(
+            lake={"dir": tmp_path / "lake"}, delivery={"overflow": "forget"}, state_dir=tmp_path
+        )
+    assert str(raised.value) == "--overflow: `forget` is no policy; give block or drop"

@@ -151,6 +151,24 @@ def test_a_fork_cannot_use_it(publisher: Publisher, monkeypatch: pytest.MonkeyPa
                 use()
 
 
+def test_a_fork_makes_a_publisher_of_its_own(publisher: Publisher, tmp_path: Path) -> None:
+    publisher.publish(SAMPLES)
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            with Publisher(lake={"dir": tmp_path / "child"}, state_dir=tmp_path / "state") as own:
+                own.publish(SAMPLES)
+                flushed = own.flush(60)
+            if flushed and own.stats()["lake"].acknowledged == len(events()):
+                status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert publisher.flush(60)
+    assert publisher.stats()["lake"].acknowledged == len(events())
+
+
 def test_without_a_bus_there_is_nothing_to_publish_to() -> None:
     with pytest.raises(ConfigError, match=r"^no bus is configured; give the options of at least"):
         Publisher()

@@ -19,7 +19,7 @@ use crate::bus::{self, BusClient};
 use crate::bus_report::{BusCheck, BusLeft, BusStats};
 use crate::config_error::{ConfigError, ConfigFault};
 use crate::dead_letter::DeadLetterFile;
-use crate::delivery::DeliveryOptions;
+use crate::delivery::{DeliveryOptions, Overflow};
 use crate::dispatcher::{Dispatcher, Left};
 use crate::event_batch::EventBatch;
 use crate::intake::{Intake, NotAccepted};
@@ -64,8 +64,7 @@ impl PublisherOptions {
         let mut object: Map<String, Value> = serde_json::from_str(text)
             .map_err(|error| unreadable("options", &error).of("options"))?;
         let delivery = match object.remove("delivery") {
-            Some(delivery) => DeliveryOptions::deserialize(delivery)
-                .map_err(|error| unreadable("delivery", &error).of("delivery"))?,
+            Some(delivery) => read_delivery(delivery)?,
             None => DeliveryOptions::default(),
         };
         Ok(Self { delivery, buses: object.into_iter().collect() })
@@ -81,6 +80,17 @@ impl PublisherOptions {
         let buses = self.buses.into_iter();
         buses.map(|(name, options)| bus::prepare(&name, options, &self.delivery, notices)).collect()
     }
+}
+
+fn read_delivery(delivery: Value) -> Result<DeliveryOptions, ConfigError> {
+    if let Some(word @ Value::String(text)) = delivery.get("overflow")
+        && Overflow::deserialize(word).is_err()
+    {
+        let fault = ConfigFault::unusable(text, "is no policy", "give block or drop");
+        return Err(fault.of("--overflow"));
+    }
+    DeliveryOptions::deserialize(delivery)
+        .map_err(|error| unreadable("delivery", &error).of("delivery"))
 }
 
 /// Text that serde refused; it says what and where, and never a value of a secret's type.
