@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from tardis_fast.proto.lakehouse.bronze.v1.normalized_event_pb2 import NormalizedEvent
 
 PATIENCE = 60
-DISCONNECT = (
-    b'{"type":"disconnect","exchange":"bitmex","localTimestamp":"2024-03-01T00:00:02.000000Z"}\n'
-)
 
 
 def new_stream() -> str:
@@ -189,8 +186,8 @@ def test_logging_in(
     ("login", "text"),
     [
         ({}, "NOAUTH"),
-        ({"password": SECRET}, "WRONGPASS"),
-        ({"password": SECRET, "username": "nobody"}, "WRONGPASS"),
+        ({"password": SECRET}, "Password authentication failed"),
+        ({"password": SECRET, "username": "nobody"}, "Password authentication failed"),
     ],
 )
 def test_a_login_that_is_refused_is_said_without_the_password(
@@ -216,8 +213,7 @@ def test_a_login_that_is_refused_is_said_without_the_password(
         assert (stats.dead_lettered, stats.is_balanced, stats.connected) == (1, True, False)
         (reason,) = reasons(stats)
         assert reason.startswith(f"{broker.address}: ")
-        # The crate words some refusals itself; either way they say what to mend.
-        assert text in reason or "authentication" in reason.lower()
+        assert text in reason
         assert (check.ok, check.peer) == (False, None)
         assert str(check.error) == reason
         said = all_that_was_said(caplog, publisher, stats, check, reason)
