@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import nats
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from nats.errors import TimeoutError as NatsTimeoutError
@@ -104,7 +105,7 @@ class KafkaStage(Stage):
         )
         for partition, first in self._next.items():
             place = TopicPartition("faults", partition, first)
-            _, end = consumer.get_watermark_offsets(place, timeout=60)
+            end = self._end(consumer, place)
             consumer.assign([place])
             at = first
             while at < end:
@@ -114,6 +115,16 @@ class KafkaStage(Stage):
                     at = (message.offset() or 0) + 1
             self._next[partition] = at
         consumer.close()
+
+    def _end(self, consumer: Consumer, place: TopicPartition) -> int:
+        """Return where a partition ends; a broker that just came back may not know at once."""
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return int(consumer.get_watermark_offsets(place, timeout=10)[1])
+            except KafkaException:
+                if time.monotonic() > deadline:
+                    raise
 
 
 class RedisStage(Stage):

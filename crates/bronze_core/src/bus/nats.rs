@@ -125,15 +125,7 @@ impl BusClient for Nats {
         wants_key: bool,
         address: &mut Address,
     ) -> Result<(), String> {
-        let size = self.settings.messages.size(bytes, event.data_type());
-        let most = self.max_payload.load(Ordering::Relaxed);
-        if size > most {
-            return Err(format!(
-                "the message has {size} bytes with its headers; the server takes at most {most} \
-                 (max_payload)"
-            ));
-        }
-        address.size = size;
+        address.size = self.size(event, bytes)?;
         if wants_key {
             self.key.render(event, &mut address.key);
         }
@@ -277,17 +269,38 @@ impl Nats {
         }
     }
 
+    /// Bytes of an event's message, unless the server takes no such message.
+    fn size(&self, event: &EventView<'_>, bytes: &[u8]) -> Result<usize, String> {
+        let size = self.settings.messages.size(event.case(), bytes, event.data_type());
+        let most = self.max_payload.load(Ordering::Relaxed);
+        if size > most {
+            return Err(format!(
+                "the message has {size} bytes with its headers; the server takes at most {most} \
+                 (max_payload)"
+            ));
+        }
+        Ok(size)
+    }
+
+    /// An event that can be sent. Its size is asked again: it may have been taken in before the server
+    /// said what it takes.
+    fn view<'a>(&self, event: &'a [u8]) -> Result<EventView<'a>, String> {
+        let view = EventView::read(event).map_err(|error| error.to_string())?;
+        self.size(&view, event)?;
+        Ok(view)
+    }
+
     async fn send_acknowledged(&self, connection: &Connection, request: &Request) -> Answer {
         let mut messages = Vec::with_capacity(request.events.len());
         let mut subjects = Vec::with_capacity(request.events.len());
         let mut unreadable = Vec::new();
         for (place, (case, event)) in request.events.iter().enumerate() {
-            match EventView::read(event) {
+            match self.view(event) {
                 Ok(view) => {
                     subjects.push(self.settings.subjects.of(*case, &view));
                     messages.push((place, view.data_type()));
                 }
-                Err(error) => unreadable.push((place, Outcome::Permanent(error.to_string()))),
+                Err(reason) => unreadable.push((place, Outcome::Permanent(reason))),
             }
         }
         if messages.is_empty() {
@@ -359,10 +372,10 @@ impl Nats {
     async fn send_unacknowledged(&self, connection: &Connection, request: &Request) -> Answer {
         let mut failures = Vec::new();
         for (place, (case, event)) in request.events.iter().enumerate() {
-            let view = match EventView::read(event) {
+            let view = match self.view(event) {
                 Ok(view) => view,
-                Err(error) => {
-                    failures.push((place, Outcome::Permanent(error.to_string())));
+                Err(reason) => {
+                    failures.push((place, Outcome::Permanent(reason)));
                     continue;
                 }
             };

@@ -12,6 +12,7 @@ mod entry;
 mod options;
 mod reply;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -59,6 +60,8 @@ pub struct Redis {
     entries: Entries,
     filter: PayloadFilter,
     limits: RequestLimits,
+    /// The largest event, as the server said at the last connect.
+    most_event_bytes: AtomicUsize,
     connection: Mutex<Option<Connection>>,
 }
 
@@ -89,8 +92,16 @@ impl BusClient for Redis {
             pipelined: 1,
             one_event_per_key: false,
         };
-        let connection = Mutex::new(None);
-        Ok(Self { client, peer, uses_tls, entries, filter, limits, connection })
+        Ok(Self {
+            client,
+            peer,
+            uses_tls,
+            entries,
+            filter,
+            limits,
+            most_event_bytes: AtomicUsize::new(MOST_EVENT_BYTES),
+            connection: Mutex::new(None),
+        })
     }
 
     fn filter(&self) -> PayloadFilter {
@@ -109,12 +120,7 @@ impl BusClient for Redis {
         wants_key: bool,
         address: &mut Address,
     ) -> Result<(), String> {
-        if bytes.len() > MOST_EVENT_BYTES {
-            let size = bytes.len();
-            return Err(format!(
-                "the event has {size} bytes; Redis takes at most {MOST_EVENT_BYTES} in a value"
-            ));
-        }
+        self.check_size(bytes)?;
         address.size = bytes.len() + self.entries.overhead();
         if wants_key {
             self.entries.put_key(event, &mut address.key);
@@ -161,9 +167,14 @@ impl BusClient for Redis {
             pipeline.cmd("MULTI");
         }
         for (place, (case, event)) in request.events.iter().enumerate() {
-            match self.entries.command(*case, event) {
+            // Asked again: events may have been taken in before the server said what it takes, and it
+            // ends the connection of whoever sends more.
+            let command = self.check_size(event).and_then(|()| {
+                self.entries.command(*case, event).map_err(|error| error.to_string())
+            });
+            match command {
                 Ok(command) => drop(pipeline.add_command(command)),
-                Err(error) => unreadable.push((place, error.to_string())),
+                Err(reason) => unreadable.push((place, reason)),
             }
         }
         if has_transactions {
@@ -195,6 +206,17 @@ impl Redis {
         *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = connection;
     }
 
+    fn check_size(&self, event: &[u8]) -> Result<(), String> {
+        let (size, most) = (event.len(), self.most_event_bytes.load(Ordering::Relaxed));
+        if size > most {
+            return Err(format!(
+                "the event has {size} bytes; the server takes at most {most} in a value \
+                 (proto-max-bulk-len)"
+            ));
+        }
+        Ok(())
+    }
+
     async fn open(&self) -> Result<Connection, ConnectError> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
@@ -204,6 +226,9 @@ impl Redis {
         let mut redis = connecting.await.map_err(|error| self.connect_error(&error))?;
         let ping = redis.send_packed_command(&redis::cmd("PING")).await;
         self.check(ping)?;
+        let most =
+            most_event_bytes(&mut redis).await.map_err(|error| self.connect_error(&error))?;
+        self.most_event_bytes.store(most, Ordering::Relaxed);
         let has_transactions = has_transactions(&mut redis).await;
         let has_transactions = has_transactions.map_err(|error| self.connect_error(&error))?;
         Ok(Connection { redis, has_transactions })
@@ -228,6 +253,20 @@ impl Redis {
         let reason = format!("{}: {error}", self.peer);
         ConnectError { is_permanent, reason }
     }
+}
+
+/// The largest value that the server takes; where the user may not ask, what servers take unless they
+/// are told otherwise.
+async fn most_event_bytes(redis: &mut MultiplexedConnection) -> Result<usize, RedisError> {
+    let mut ask = redis::cmd("CONFIG");
+    ask.arg("GET").arg("proto-max-bulk-len");
+    let limit = match redis.send_packed_command(&ask).await? {
+        Value::Array(pair) => pair.into_iter().nth(1),
+        Value::Map(pairs) => pairs.into_iter().next().map(|(_, value)| value),
+        _ => None,
+    };
+    let limit = limit.and_then(|limit| redis::from_redis_value::<usize>(limit).ok());
+    Ok(limit.unwrap_or(MOST_EVENT_BYTES))
 }
 
 /// Whether the user may use transactions; an empty one does no harm.

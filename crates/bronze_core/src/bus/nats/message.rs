@@ -10,19 +10,16 @@ use crate::static_pairs::StaticPairs;
 
 const PAYLOAD_CASE: HeaderName = HeaderName::from_static("payloadCase");
 const DATA_TYPE: HeaderName = HeaderName::from_static("dataType");
-/// `NATS/1.0`, the empty line, and the headers of every message with their longest case.
-const FIXED_SIZE: usize = 12
-    + "Nats-Msg-Id: \r\n".len()
-    + ID_LENGTH
-    + "payloadCase: groupedBookSnapshot\r\n".len()
-    + "dataType: \r\n".len();
+/// `NATS/1.0`, the empty line, and the headers of every message.
+const FIXED_SIZE: usize =
+    12 + "Nats-Msg-Id: \r\n".len() + ID_LENGTH + "payloadCase: \r\n".len() + "dataType: \r\n".len();
 const ID_LENGTH: usize = 32;
 
 /// How messages are made.
 #[derive(Debug)]
 pub(super) struct Messages {
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// Bytes of a message beside event and data type.
+    /// Bytes of a message beside event, case and data type.
     overhead: usize,
 }
 
@@ -55,8 +52,8 @@ impl Messages {
     }
 
     /// Bytes of a message as the server counts them against its largest.
-    pub(super) fn size(&self, event: &[u8], data_type: &str) -> usize {
-        event.len() + data_type.len() + self.overhead
+    pub(super) fn size(&self, case: PayloadCase, event: &[u8], data_type: &str) -> usize {
+        event.len() + case.name().len() + data_type.len() + self.overhead
     }
 
     /// The headers of an event's message.
@@ -116,7 +113,10 @@ mod tests {
                 name.len() + values[0].as_str().len() + 4
             })
             .sum();
-        assert_eq!(messages.size(b"event", "a__b"), lines + 12 + 5);
+        assert_eq!(
+            messages.size(PayloadCase::GroupedBookSnapshot, b"event", "a__b"),
+            lines + 12 + 5
+        );
     }
 
     #[test]
