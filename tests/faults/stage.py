@@ -122,7 +122,7 @@ class KafkaStage(Stage):
         while True:
             try:
                 return int(consumer.get_watermark_offsets(place, timeout=10)[1])
-            except KafkaException:
+            except KafkaException:  # noqa: PERF203 - a try is what the loop is for
                 if time.monotonic() > deadline:
                     raise
 
