@@ -102,22 +102,6 @@ impl BatchQueue {
         }
     }
 
-    /// Takes the next batch, waiting for one; `None` once the queue is closed and empty.
-    pub async fn pop(&self) -> Option<EventBatch> {
-        loop {
-            // Made before looking, so that a batch that comes in between wakes it.
-            let arrived = self.arrived.notified();
-            if let Some(batch) = self.try_pop() {
-                return Some(batch);
-            }
-            // A claim without a batch is a producer between its two steps.
-            if self.is_closed.load(SeqCst) && self.claimed.load(SeqCst) == 0 {
-                return None;
-            }
-            arrived.await;
-        }
-    }
-
     /// Takes the next batch if there is one.
     pub fn try_pop(&self) -> Option<EventBatch> {
         let batch = self.ring.pop()?;
@@ -252,6 +236,20 @@ mod tests {
         u32::from_le_bytes(bytes[..4].try_into().unwrap())
     }
 
+    /// The next batch, waiting for one as the dispatcher does; nothing once closed and empty.
+    async fn pop(queue: &BatchQueue) -> Option<EventBatch> {
+        loop {
+            if let Some(batch) = queue.try_pop() {
+                return Some(batch);
+            }
+            // A claim without a batch is a producer between its two steps.
+            if queue.is_closed() && queue.used() == (0, 0) {
+                return None;
+            }
+            queue.arrival().await;
+        }
+    }
+
     fn limits(events: u64, bytes: u64) -> QueueLimits {
         QueueLimits { events, bytes, batches: 1_024 }
     }
@@ -309,8 +307,8 @@ mod tests {
         assert!(matches!(producer.join().unwrap(), Err(PushError::Closed(_))));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            assert_eq!(mark(&queue.pop().await.unwrap()), 1);
-            assert!(queue.pop().await.is_none());
+            assert_eq!(mark(&pop(&queue).await.unwrap()), 1);
+            assert!(pop(&queue).await.is_none());
         });
         let refused = queue.push(batch(3, 1, 4), Duration::from_mins(1));
         assert!(matches!(refused, Err(PushError::Closed(_))));
@@ -339,7 +337,7 @@ mod tests {
         for _ in 0..PRODUCERS * BATCHES {
             let (events, bytes) = queue.used();
             assert!(events <= limits.events && bytes <= limits.bytes);
-            let mark = mark(&runtime.block_on(queue.pop()).unwrap());
+            let mark = mark(&runtime.block_on(pop(&queue)).unwrap());
             let producer = (mark / BATCHES) as usize;
             assert_eq!(mark % BATCHES, next[producer]);
             next[producer] += 1;
