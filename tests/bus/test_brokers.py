@@ -413,8 +413,10 @@ def test_a_broker_that_does_not_start_shows_its_log(own_nats: Callable[..., Nats
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
 def test_brokers_do_not_outlive_the_tests(tmp_path: Path, end: signal.Signals) -> None:
+    # A shell's background job ignores SIGINT, and its children inherit that.
     script = (
-        "import sys, time, pathlib, brokers.nats as nats\n"
+        "import signal, sys, time, pathlib, brokers.nats as nats\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "broker = nats.NatsBroker(pathlib.Path(sys.argv[1])); broker.start()\n"
         "print(broker.port, flush=True); time.sleep(600)"
     )
