@@ -8,6 +8,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::config_error::{ConfigError, ConfigFault};
 use crate::event_view::EventView;
 
 /// The placeholders as people write them.
@@ -93,6 +94,11 @@ impl Template {
         }
         push_text(&mut parts, rest);
         Ok(Self { text: text.to_owned(), parts })
+    }
+
+    /// Compiles a text that `flag` gave.
+    pub fn of_flag(flag: &str, text: &str) -> Result<Self, ConfigError> {
+        Self::compile(text).map_err(|error| ConfigFault::from(error).of(flag))
     }
 
     /// The key of events where none is configured: `{{exchange}}|{{symbol}}|{{payloadCase}}`.

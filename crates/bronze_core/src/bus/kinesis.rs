@@ -155,7 +155,7 @@ fn key_template(text: Option<&str>, flag: &str) -> Result<Template, ConfigError>
     match text.map(str::trim) {
         None => Ok(Template::default_key()),
         Some("") => Err(ConfigFault::missing("give a template, or leave the option out").of(flag)),
-        Some(text) => Template::compile(text).map_err(|error| ConfigFault::from(error).of(flag)),
+        Some(text) => Template::of_flag(flag, text),
     }
 }
 

@@ -139,8 +139,7 @@ impl KafkaOptions {
                 let remedy = "leave it out for `{{exchange}}|{{symbol}}|{{payloadCase}}`";
                 return Err(ConfigFault::unusable("", "is empty", remedy).of(KEY_TEMPLATE));
             }
-            Some(text) => Template::compile(text)
-                .map_err(|error| ConfigFault::from(error).of(KEY_TEMPLATE))?,
+            Some(text) => Template::of_flag(KEY_TEMPLATE, text)?,
         };
         let static_headers = self.static_headers.static_pairs(STATIC_HEADERS)?;
         for own in RecordForm::OWN_HEADERS {

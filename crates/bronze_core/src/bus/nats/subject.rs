@@ -68,8 +68,7 @@ impl Subjects {
 
 impl Place {
     fn read(text: &str, flag: &str) -> Result<Self, ConfigError> {
-        let template =
-            Template::compile(text).map_err(|error| ConfigFault::from(error).of(flag))?;
+        let template = Template::of_flag(flag, text)?;
         if !template.is_constant() && flag != "--nats-subject-template" {
             let remedy = "templates go to --nats-subject-template";
             return Err(ConfigFault::unusable(text, "has placeholders", remedy).of(flag));

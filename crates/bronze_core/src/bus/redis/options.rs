@@ -168,8 +168,7 @@ impl RedisOptions {
         let mut streams = Vec::new();
         for (place, stream) in route.destinations().iter().enumerate() {
             let flag = if place == 0 { "--redis-stream" } else { "--redis-stream-routing" };
-            let template = Template::compile(stream);
-            streams.push(template.map_err(|error| ConfigFault::from(error).of(flag))?);
+            streams.push(Template::of_flag(flag, stream)?);
         }
         let key = match self.key_template.as_deref() {
             None => Template::default_key(),
@@ -177,8 +176,7 @@ impl RedisOptions {
                 let remedy = "write a template, or leave it out for exchange|symbol|payloadCase";
                 return Err(ConfigFault::missing(remedy).of("--redis-key-template"));
             }
-            Some(text) => Template::compile(text)
-                .map_err(|error| ConfigFault::from(error).of("--redis-key-template"))?,
+            Some(text) => Template::of_flag("--redis-key-template", text)?,
         };
         let headers = self.static_headers.static_pairs("--redis-static-headers")?;
         if let Some((name, _)) = headers.iter().find(|(name, _)| FIELDS.contains(name)) {

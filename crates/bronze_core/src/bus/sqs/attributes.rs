@@ -43,9 +43,7 @@ impl Attributes {
                 let fault = ConfigFault::contradiction(STATIC_FLAG, problem, remedy);
                 return Err(fault.of(TEMPLATES_FLAG));
             }
-            let template = Template::compile(text)
-                .map_err(|error| ConfigFault::from(error).of(TEMPLATES_FLAG))?;
-            templates.push((name.to_owned(), template));
+            templates.push((name.to_owned(), Template::of_flag(TEMPLATES_FLAG, text)?));
         }
         let all = OWN.len() + fixed.len() + templates.len();
         if all > MOST_ATTRIBUTES {
