@@ -71,8 +71,8 @@ class Publisher:
     not wait for brokers, and what is published before they answer waits in memory and on disk.
 
     `delivery` says how; `state_dir` is where what waits on disk (unless `spill` is false) and what
-    cannot be delivered is kept. One process at a time can use a directory. `source`, `origin`,
-    `meta` and `book_changes` are those of `BronzeEncoder`.
+    cannot be delivered is kept; processes that share it have files of their own. `source`,
+    `origin`, `meta` and `book_changes` are those of `BronzeEncoder`.
 
     Methods may be called from several threads, not from a forked process.
     """

@@ -24,10 +24,14 @@ use crate::ledger::{Amount, End, Ledger, LedgerSnapshot, Place};
 use crate::notice::{Level, Notices};
 use crate::payload_filter::PayloadFilter;
 use crate::queue::{BatchQueue, PushError};
+use crate::record_file::RecordFileError;
 use crate::spill::SpillError;
 
 /// How long a producer that must wait goes without asking whether it still should.
 const WAIT_STEP: Duration = Duration::from_millis(100);
+
+/// Processes that can write dead letters of a bus below one directory at once.
+const MOST_DEAD_LETTER_FILES: u32 = 256;
 
 /// Why a batch was not accepted. None of it was.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -231,10 +235,7 @@ impl Intake {
     /// not, they are where they were.
     pub(crate) fn bury(&self, reason: &str, batch: &EventBatch, from: Place) -> bool {
         let amount = amount(batch);
-        let mut file = self.dead_letters.lock().unwrap_or_else(PoisonError::into_inner);
-        let written = file.append(reason, batch.iter());
-        let path = file.path().display().to_string();
-        drop(file);
+        let (written, path) = self.write_dead_letters(reason, batch);
         self.ledger.note_error(reason);
         let count = amount.events;
         if let Err(error) = written {
@@ -251,6 +252,28 @@ impl Intake {
             vec![("events", count.to_string()), ("reason", reason.to_owned()), ("file", path)];
         self.notices.tell(Level::Error, self.name, "dead_letter", message, fields);
         true
+    }
+
+    /// Appends to the bus's dead-letter file, or to the first beside it that no other process writes.
+    fn write_dead_letters(
+        &self,
+        reason: &str,
+        batch: &EventBatch,
+    ) -> (Result<(), RecordFileError>, String) {
+        let mut file = self.dead_letters.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = file.path().to_owned();
+        let mut number = 1;
+        let written = loop {
+            match file.append(reason, batch.iter()) {
+                Err(RecordFileError::Locked { .. }) if number < MOST_DEAD_LETTER_FILES => {
+                    number += 1;
+                    let name = format!("{}-{number}.dead", self.name);
+                    *file = DeadLetterFile::new(first.with_file_name(name));
+                }
+                written => break written,
+            }
+        };
+        (written, file.path().display().to_string())
     }
 
     /// The next batch in order, for the dispatcher; nothing if none waits.

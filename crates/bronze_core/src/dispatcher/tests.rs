@@ -331,6 +331,24 @@ fn a_wrong_password_makes_dead_letters_until_it_is_right() {
 }
 
 #[test]
+fn a_second_process_keeps_its_dead_letters_beside_those_of_the_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let broker = Broker::new(0);
+    broker.is_refusing.store(true, SeqCst);
+    let publishers = [1, 100].map(|first| {
+        let publisher = start(&broker, limits(), &delivery(directory.path()));
+        publish(&publisher, first..first + 10, 200);
+        assert!(publisher.flush(Duration::from_mins(1), || true));
+        publisher
+    });
+    let files = publishers.each_ref().map(|publisher| publisher.stats().remove(0).dead_letter_file);
+    let [Some(first), Some(second)] = files else { panic!("{files:?}") };
+    assert_eq!(second.file_name().unwrap(), "scripted-2.dead");
+    assert_eq!(dead_numbers(&first), (1..11).collect());
+    assert_eq!(dead_numbers(&second), (100..110).collect());
+}
+
+#[test]
 fn a_full_spill_drops_or_blocks_as_the_policy_says() {
     let directory = tempfile::tempdir().unwrap();
     let broker = Broker::new(0);
