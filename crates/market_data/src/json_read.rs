@@ -16,6 +16,7 @@ use crate::message::{
     DerivativeTicker, Disconnect, ErrorCode, ErrorNotice, Message, OptionSummary, OptionType, Side,
     Trade, TradeBar,
 };
+use crate::raw::is_too_deep;
 use crate::time::Timestamp;
 
 /// The values of `type` that [`read_message`] knows.
@@ -56,6 +57,8 @@ pub fn read_message(json: &[u8]) -> Result<Message<'_>, ReadError> {
     }
     let kind = if let Some(kind) = leading_type(json) {
         Cow::Borrowed(kind)
+    } else if is_too_deep(json) {
+        return Err(ReadError::NoMessage { reason: "nested too deeply".to_owned() });
     } else {
         let tag: Tag<'_> = sonic_rs::from_slice(json)
             .map_err(|error| ReadError::NoMessage { reason: reason(&error) })?;

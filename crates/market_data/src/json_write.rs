@@ -8,6 +8,17 @@ use crate::message::{
 use crate::number::{write_integer, write_number};
 use crate::time::Timestamp;
 
+/// A field's name as it is written: with the comma before it, its quotes and the colon.
+#[derive(Clone, Copy)]
+struct Key(&'static str);
+
+/// The [`Key`] of a name.
+macro_rules! key {
+    ($name:literal) => {
+        Key(concat!(",\"", $name, "\":"))
+    };
+}
+
 /// Writes `message` as one JSON object, without a newline.
 pub fn write_message(out: &mut Vec<u8>, message: &Message<'_>) {
     let mut object = Object::begin(out, message.type_name());
@@ -15,77 +26,77 @@ pub fn write_message(out: &mut Vec<u8>, message: &Message<'_>) {
         Message::Trade(trade) | Message::Liquidation(trade) => {
             object.instrument(&trade.symbol, &trade.exchange);
             if let Some(id) = &trade.id {
-                object.text("id", id);
+                object.text(key!("id"), id);
             }
-            object.number("price", trade.price);
-            object.number("amount", trade.amount);
+            object.number(key!("price"), trade.price);
+            object.number(key!("amount"), trade.amount);
             let side = match trade.side {
                 Side::Buy => "buy",
                 Side::Sell => "sell",
                 Side::Unknown => "unknown",
             };
-            object.text("side", side);
-            object.time("timestamp", trade.timestamp);
-            object.time("localTimestamp", trade.local_timestamp);
+            object.text(key!("side"), side);
+            object.time(key!("timestamp"), trade.timestamp);
+            object.time(key!("localTimestamp"), trade.local_timestamp);
         }
         Message::BookChange(change) => {
             object.instrument(&change.symbol, &change.exchange);
-            object.bool("isSnapshot", change.is_snapshot);
-            object.levels("bids", change.bids.iter().map(|level| Some(*level)));
-            object.levels("asks", change.asks.iter().map(|level| Some(*level)));
-            object.time("timestamp", change.timestamp);
-            object.time("localTimestamp", change.local_timestamp);
+            object.bool(key!("isSnapshot"), change.is_snapshot);
+            object.levels(key!("bids"), change.bids.iter().map(|level| Some(*level)));
+            object.levels(key!("asks"), change.asks.iter().map(|level| Some(*level)));
+            object.time(key!("timestamp"), change.timestamp);
+            object.time(key!("localTimestamp"), change.local_timestamp);
         }
         Message::DerivativeTicker(ticker) => {
             object.instrument(&ticker.symbol, &ticker.exchange);
-            object.optional_number("lastPrice", ticker.last_price);
-            object.optional_number("openInterest", ticker.open_interest);
-            object.optional_number("fundingRate", ticker.funding_rate);
-            object.optional_time("fundingTimestamp", ticker.funding_timestamp);
-            object.optional_number("predictedFundingRate", ticker.predicted_funding_rate);
-            object.optional_number("indexPrice", ticker.index_price);
-            object.optional_number("markPrice", ticker.mark_price);
-            object.time("timestamp", ticker.timestamp);
-            object.time("localTimestamp", ticker.local_timestamp);
+            object.optional_number(key!("lastPrice"), ticker.last_price);
+            object.optional_number(key!("openInterest"), ticker.open_interest);
+            object.optional_number(key!("fundingRate"), ticker.funding_rate);
+            object.optional_time(key!("fundingTimestamp"), ticker.funding_timestamp);
+            object.optional_number(key!("predictedFundingRate"), ticker.predicted_funding_rate);
+            object.optional_number(key!("indexPrice"), ticker.index_price);
+            object.optional_number(key!("markPrice"), ticker.mark_price);
+            object.time(key!("timestamp"), ticker.timestamp);
+            object.time(key!("localTimestamp"), ticker.local_timestamp);
         }
         Message::OptionSummary(summary) => option_summary(&mut object, summary),
         Message::BookTicker(ticker) => {
             object.instrument(&ticker.symbol, &ticker.exchange);
             for field in ticker.order.fields() {
-                let name = match field {
-                    BookTickerField::AskAmount => "askAmount",
-                    BookTickerField::AskPrice => "askPrice",
-                    BookTickerField::BidPrice => "bidPrice",
-                    BookTickerField::BidAmount => "bidAmount",
+                let key = match field {
+                    BookTickerField::AskAmount => key!("askAmount"),
+                    BookTickerField::AskPrice => key!("askPrice"),
+                    BookTickerField::BidPrice => key!("bidPrice"),
+                    BookTickerField::BidAmount => key!("bidAmount"),
                 };
-                object.optional_number(name, ticker.value(field));
+                object.optional_number(key, ticker.value(field));
             }
-            object.time("timestamp", ticker.timestamp);
-            object.time("localTimestamp", ticker.local_timestamp);
+            object.time(key!("timestamp"), ticker.timestamp);
+            object.time(key!("localTimestamp"), ticker.local_timestamp);
         }
         Message::BookSnapshot(snapshot) => {
             object.instrument(&snapshot.symbol, &snapshot.exchange);
-            object.text("name", &snapshot.name);
-            object.integer("depth", snapshot.depth);
-            object.integer("interval", snapshot.interval);
-            object.optional_number("grouping", snapshot.grouping);
-            object.levels("bids", snapshot.bids.iter().copied());
-            object.levels("asks", snapshot.asks.iter().copied());
-            object.time("timestamp", snapshot.timestamp);
-            object.time("localTimestamp", snapshot.local_timestamp);
+            object.text(key!("name"), &snapshot.name);
+            object.integer(key!("depth"), snapshot.depth);
+            object.integer(key!("interval"), snapshot.interval);
+            object.optional_number(key!("grouping"), snapshot.grouping);
+            object.levels(key!("bids"), snapshot.bids.iter().copied());
+            object.levels(key!("asks"), snapshot.asks.iter().copied());
+            object.time(key!("timestamp"), snapshot.timestamp);
+            object.time(key!("localTimestamp"), snapshot.local_timestamp);
         }
         Message::TradeBar(bar) => trade_bar(&mut object, bar),
         Message::Error(error) => {
-            object.text("exchange", &error.exchange);
-            object.time("localTimestamp", error.local_timestamp);
-            object.text("details", &error.details);
-            object.integer("subSequentErrorsCount", error.subsequent_errors);
+            object.text(key!("exchange"), &error.exchange);
+            object.time(key!("localTimestamp"), error.local_timestamp);
+            object.text(key!("details"), &error.details);
+            object.integer(key!("subSequentErrorsCount"), error.subsequent_errors);
         }
         Message::Disconnect(disconnect) => {
-            object.text("exchange", &disconnect.exchange);
-            object.time("localTimestamp", disconnect.local_timestamp);
+            object.text(key!("exchange"), &disconnect.exchange);
+            object.time(key!("localTimestamp"), disconnect.local_timestamp);
             if let Some(symbols) = &disconnect.symbols {
-                object.texts("symbols", symbols);
+                object.texts(key!("symbols"), symbols);
             }
         }
     }
@@ -94,63 +105,63 @@ pub fn write_message(out: &mut Vec<u8>, message: &Message<'_>) {
 
 fn trade_bar(object: &mut Object<'_>, bar: &TradeBar<'_>) {
     object.instrument(&bar.symbol, &bar.exchange);
-    object.text("name", &bar.name);
-    object.integer("interval", bar.interval);
+    object.text(key!("name"), &bar.name);
+    object.integer(key!("interval"), bar.interval);
     let kind = match bar.kind {
         BarKind::Time => "time",
         BarKind::Tick => "tick",
         BarKind::Volume => "volume",
     };
-    object.text("kind", kind);
-    object.number("open", bar.open);
-    object.number("high", bar.high);
-    object.number("low", bar.low);
-    object.number("close", bar.close);
-    object.number("volume", bar.volume);
-    object.number("buyVolume", bar.buy_volume);
-    object.number("sellVolume", bar.sell_volume);
-    object.integer("trades", bar.trades);
-    object.number("vwap", bar.vwap);
-    object.time("openTimestamp", bar.open_timestamp);
-    object.time("closeTimestamp", bar.close_timestamp);
-    object.time("localTimestamp", bar.local_timestamp);
-    object.time("timestamp", bar.timestamp);
+    object.text(key!("kind"), kind);
+    object.number(key!("open"), bar.open);
+    object.number(key!("high"), bar.high);
+    object.number(key!("low"), bar.low);
+    object.number(key!("close"), bar.close);
+    object.number(key!("volume"), bar.volume);
+    object.number(key!("buyVolume"), bar.buy_volume);
+    object.number(key!("sellVolume"), bar.sell_volume);
+    object.integer(key!("trades"), bar.trades);
+    object.number(key!("vwap"), bar.vwap);
+    object.time(key!("openTimestamp"), bar.open_timestamp);
+    object.time(key!("closeTimestamp"), bar.close_timestamp);
+    object.time(key!("localTimestamp"), bar.local_timestamp);
+    object.time(key!("timestamp"), bar.timestamp);
 }
 
 fn option_summary(object: &mut Object<'_>, summary: &OptionSummary<'_>) {
     object.instrument(&summary.symbol, &summary.exchange);
     match summary.option_type {
-        Some(OptionType::Call) => object.text("optionType", "call"),
-        Some(OptionType::Put) => object.text("optionType", "put"),
+        Some(OptionType::Call) => object.text(key!("optionType"), "call"),
+        Some(OptionType::Put) => object.text(key!("optionType"), "put"),
         None => {}
     }
-    object.optional_number("strikePrice", summary.strike_price);
-    object.optional_time("expirationDate", summary.expiration_date);
-    for (name, value) in [
-        ("bestBidPrice", summary.best_bid_price),
-        ("bestBidAmount", summary.best_bid_amount),
-        ("bestBidIV", summary.best_bid_iv),
-        ("bestAskPrice", summary.best_ask_price),
-        ("bestAskAmount", summary.best_ask_amount),
-        ("bestAskIV", summary.best_ask_iv),
-        ("lastPrice", summary.last_price),
-        ("openInterest", summary.open_interest),
-        ("markPrice", summary.mark_price),
-        ("markIV", summary.mark_iv),
-        ("delta", summary.delta),
-        ("gamma", summary.gamma),
-        ("vega", summary.vega),
-        ("theta", summary.theta),
-        ("rho", summary.rho),
-        ("underlyingPrice", summary.underlying_price),
+    object.optional_number(key!("strikePrice"), summary.strike_price);
+    object.optional_time(key!("expirationDate"), summary.expiration_date);
+    for (key, value) in [
+        (key!("bestBidPrice"), summary.best_bid_price),
+        (key!("bestBidAmount"), summary.best_bid_amount),
+        (key!("bestBidIV"), summary.best_bid_iv),
+        (key!("bestAskPrice"), summary.best_ask_price),
+        (key!("bestAskAmount"), summary.best_ask_amount),
+        (key!("bestAskIV"), summary.best_ask_iv),
+        (key!("lastPrice"), summary.last_price),
+        (key!("openInterest"), summary.open_interest),
+        (key!("markPrice"), summary.mark_price),
+        (key!("markIV"), summary.mark_iv),
+        (key!("delta"), summary.delta),
+        (key!("gamma"), summary.gamma),
+        (key!("vega"), summary.vega),
+        (key!("theta"), summary.theta),
+        (key!("rho"), summary.rho),
+        (key!("underlyingPrice"), summary.underlying_price),
     ] {
-        object.optional_number(name, value);
+        object.optional_number(key, value);
     }
     if let Some(index) = &summary.underlying_index {
-        object.text("underlyingIndex", index);
+        object.text(key!("underlyingIndex"), index);
     }
-    object.time("timestamp", summary.timestamp);
-    object.time("localTimestamp", summary.local_timestamp);
+    object.time(key!("timestamp"), summary.timestamp);
+    object.time(key!("localTimestamp"), summary.local_timestamp);
 }
 
 /// An object being written: fields in the order of the calls.
@@ -170,50 +181,57 @@ impl<'a> Object<'a> {
         self.out.push(b'}');
     }
 
-    fn key(&mut self, name: &str) {
-        self.out.extend_from_slice(b",\"");
-        self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
+    #[inline]
+    fn key(&mut self, key: Key) {
+        self.out.extend_from_slice(key.0.as_bytes());
     }
 
+    #[inline]
     fn instrument(&mut self, symbol: &str, exchange: &str) {
-        self.text("symbol", symbol);
-        self.text("exchange", exchange);
+        self.text(key!("symbol"), symbol);
+        self.text(key!("exchange"), exchange);
     }
 
-    fn text(&mut self, name: &str, value: &str) {
-        self.key(name);
+    #[inline]
+    fn text(&mut self, key: Key, value: &str) {
+        self.key(key);
         write_text(self.out, value);
     }
 
-    fn texts(&mut self, name: &str, values: &[Cow<'_, str>]) {
-        self.key(name);
+    #[inline]
+    fn texts(&mut self, key: Key, values: &[Cow<'_, str>]) {
+        self.key(key);
         write_list(self.out, values, |out, value| write_text(out, value));
     }
 
-    fn bool(&mut self, name: &str, value: bool) {
-        self.key(name);
+    #[inline]
+    fn bool(&mut self, key: Key, value: bool) {
+        self.key(key);
         self.out.extend_from_slice(if value { b"true" } else { b"false" });
     }
 
-    fn integer(&mut self, name: &str, value: impl Into<u64>) {
-        self.key(name);
+    #[inline]
+    fn integer(&mut self, key: Key, value: impl Into<u64>) {
+        self.key(key);
         write_integer(self.out, value.into());
     }
 
-    fn number(&mut self, name: &str, value: f64) {
-        self.key(name);
+    #[inline]
+    fn number(&mut self, key: Key, value: f64) {
+        self.key(key);
         write_number(self.out, value);
     }
 
-    fn optional_number(&mut self, name: &str, value: Option<f64>) {
+    #[inline]
+    fn optional_number(&mut self, key: Key, value: Option<f64>) {
         if let Some(value) = value {
-            self.number(name, value);
+            self.number(key, value);
         }
     }
 
-    fn time(&mut self, name: &str, value: Timestamp) {
-        self.key(name);
+    #[inline]
+    fn time(&mut self, key: Key, value: Timestamp) {
+        self.key(key);
         if value.micros().is_none() {
             self.out.extend_from_slice(b"null");
         } else {
@@ -223,14 +241,16 @@ impl<'a> Object<'a> {
         }
     }
 
-    fn optional_time(&mut self, name: &str, value: Option<Timestamp>) {
+    #[inline]
+    fn optional_time(&mut self, key: Key, value: Option<Timestamp>) {
         if let Some(value) = value {
-            self.time(name, value);
+            self.time(key, value);
         }
     }
 
-    fn levels(&mut self, name: &str, levels: impl IntoIterator<Item = Option<BookLevel>>) {
-        self.key(name);
+    #[inline]
+    fn levels(&mut self, key: Key, levels: impl IntoIterator<Item = Option<BookLevel>>) {
+        self.key(key);
         write_list(self.out, levels, |out, level| {
             out.push(b'{');
             if let Some(level) = level {

@@ -1,5 +1,6 @@
 //! Times with the precision their source gave them.
 
+use std::cell::Cell;
 use std::fmt;
 
 use thiserror::Error;
@@ -61,6 +62,19 @@ impl Timestamp {
         }
     }
 
+    /// Midnight of a day, in UTC.
+    #[must_use]
+    pub const fn of_day(year: i64, month: i64, day: i64) -> Self {
+        Self::of_minute(year, month, day, 0, 0)
+    }
+
+    /// The beginning of a minute, in UTC.
+    #[must_use]
+    pub const fn of_minute(year: i64, month: i64, day: i64, hour: i64, minute: i64) -> Self {
+        let minutes = (day_of_date(year, month, day) * 24 + hour) * 60 + minute;
+        Self::from_millis(minutes * 60_000)
+    }
+
     /// Microseconds since 1970, unless the date could not be read.
     #[must_use]
     pub const fn micros(self) -> Option<i64> {
@@ -81,17 +95,60 @@ impl Timestamp {
 
     /// Writes ISO 8601 text in UTC with three or six digits of a second. A date that could not be
     /// read writes nothing.
+    #[inline]
     pub fn write(self, out: &mut Vec<u8>) {
         let Some(micros) = self.micros() else { return };
-        let seconds = micros.div_euclid(MICROS_PER_SECOND);
+        let second = micros.div_euclid(MICROS_PER_SECOND);
         let fraction = micros.rem_euclid(MICROS_PER_SECOND);
-        let (year, month, day) = date_of_day(seconds.div_euclid(SECONDS_PER_DAY));
-        let second_of_day = seconds.rem_euclid(SECONDS_PER_DAY);
+        LAST_SECOND.with(|last| {
+            let mut text = last.get();
+            if text.second != second {
+                text = SecondText::new(second);
+                last.set(text);
+            }
+            out.extend_from_slice(&text.bytes[..usize::from(text.length)]);
+        });
+        // Six digits at once, of which the last three may be left out.
+        let mut digits = *b"000000Z";
+        let mut left = fraction;
+        for digit in digits[..6].iter_mut().rev() {
+            *digit += u8::try_from(left % 10).unwrap_or(0);
+            left /= 10;
+        }
+        match self.precision {
+            Precision::Millis => {
+                digits[3] = b'Z';
+                out.extend_from_slice(&digits[..4]);
+            }
+            Precision::Micros => out.extend_from_slice(&digits),
+        }
+    }
+}
+
+/// The text of a second up to and with the point. Times come in order, so that most have the second
+/// of the one before.
+#[derive(Clone, Copy)]
+struct SecondText {
+    second: i64,
+    bytes: [u8; 24],
+    length: u8,
+}
+
+thread_local! {
+    static LAST_SECOND: Cell<SecondText> =
+        const { Cell::new(SecondText { second: i64::MIN, bytes: [0; 24], length: 0 }) };
+}
+
+impl SecondText {
+    fn new(second: i64) -> Self {
+        let (year, month, day) = date_of_day(second.div_euclid(SECONDS_PER_DAY));
+        let second_of_day = second.rem_euclid(SECONDS_PER_DAY);
+        let mut out = Vec::with_capacity(24);
         if (0..=9_999).contains(&year) {
-            write_digits(out, year, 4);
+            write_digits(&mut out, year, 4);
         } else {
             out.push(if year < 0 { b'-' } else { b'+' });
-            write_digits(out, year.abs(), 6);
+            write_digits(&mut out, year.abs(), 6);
         }
         for (separator, value) in [
             (b'-', month),
@@ -101,14 +158,13 @@ impl Timestamp {
             (b':', second_of_day % 60),
         ] {
             out.push(separator);
-            write_digits(out, value, 2);
+            write_digits(&mut out, value, 2);
         }
         out.push(b'.');
-        match self.precision {
-            Precision::Millis => write_digits(out, fraction / 1_000, 3),
-            Precision::Micros => write_digits(out, fraction, 6),
-        }
-        out.push(b'Z');
+        let mut text = Self { second, bytes: [0; 24], length: 0 };
+        text.bytes[..out.len()].copy_from_slice(&out);
+        text.length = u8::try_from(out.len()).unwrap_or(0);
+        text
     }
 }
 
@@ -156,7 +212,7 @@ fn date_of_day(day: i64) -> (i64, i64, i64) {
 }
 
 /// The inverse of [`date_of_day`].
-fn day_of_date(year: i64, month: i64, day: i64) -> i64 {
+pub(crate) const fn day_of_date(year: i64, month: i64, day: i64) -> i64 {
     let year_from_march = if month <= 2 { year - 1 } else { year };
     let era = year_from_march.div_euclid(400);
     let year_of_era = year_from_march.rem_euclid(400);
@@ -166,7 +222,7 @@ fn day_of_date(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-fn days_in_month(year: i64, month: i64) -> i64 {
+pub(crate) const fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
         2 => 28,

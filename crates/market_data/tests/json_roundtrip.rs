@@ -104,6 +104,9 @@ fn bad_messages_are_refused_with_what_is_wrong() {
         let error = read_message(text.as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{text}: {error}");
     }
+    let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(20_000), "]".repeat(20_000));
+    let error = read_message(deep.as_bytes()).unwrap_err().to_string();
+    assert_eq!(error, "not a normalized message: nested too deeply");
 }
 
 #[test]

@@ -13,6 +13,16 @@ fn project_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The conformance data; `None`, and a line that says so, where it is not beside the project.
+pub(crate) fn conformance_root() -> Option<PathBuf> {
+    let root = project_root().join("../shared/conformance");
+    if root.is_dir() {
+        return Some(root);
+    }
+    eprintln!("conformance data is not there: {}", root.display());
+    None
+}
+
 /// The samples that the package ships: every type of message, one a line.
 #[must_use]
 pub fn sample_messages() -> Vec<(Source, String)> {
@@ -28,11 +38,7 @@ pub fn sample_messages() -> Vec<(Source, String)> {
 /// Calls `check` with every normalized message of the conformance data and returns their number;
 /// `None`, and a line that says so, where the data is not beside the project.
 pub fn conformance_messages(mut check: impl FnMut(&str, &str)) -> Option<usize> {
-    let root = project_root().join("../shared/conformance");
-    if !root.is_dir() {
-        eprintln!("conformance data is not there: {}", root.display());
-        return None;
-    }
+    let root = conformance_root()?;
     let mut count = 0;
     for path in files(&root.join("mappers"), "jsonl") {
         let name = file_name(&path);
@@ -73,7 +79,7 @@ struct Step<'a> {
 
 /// The case files use exponents from other sizes on than JavaScript does (`9.3927e-05`): numbers
 /// with an exponent are written anew, all other text stays.
-fn with_javascript_exponents(json: &str) -> String {
+pub(crate) fn with_javascript_exponents(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     let mut in_string = false;
     let mut rest = json;
@@ -99,7 +105,7 @@ fn with_javascript_exponents(json: &str) -> String {
     text
 }
 
-fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let entries =
         fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut files: Vec<PathBuf> = entries
