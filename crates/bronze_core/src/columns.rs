@@ -33,6 +33,8 @@ mod texts;
 
 pub use crate::wire::WireError;
 pub use decode::{event_bytes, events_by_case, events_to_narrow, events_to_wide};
-pub use encode::{batch_to_events, buffer_to_events, narrow_to_events, wide_to_events};
+pub use encode::{
+    batch_to_events, buffer_to_events, event_batch_to_events, narrow_to_events, wide_to_events,
+};
 pub use error::{ColumnsError, FieldProblem};
 pub use schema::{narrow_schema, wide_schema};

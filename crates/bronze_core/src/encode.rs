@@ -82,7 +82,7 @@ pub enum EncoderError {
 }
 
 /// Encodes the messages of one session.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct BronzeEncoder {
     options: EncoderOptions,
     next_seq: u64,

@@ -121,6 +121,16 @@ impl EventBatch {
         events(&self.entries, &self.bytes)
     }
 
+    /// All events, one after the other.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Where each event ends.
+    pub(crate) fn ends(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.entries.iter().map(|entry| entry.end)
+    }
+
     /// An event's case and bytes, sharing the batch's memory.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<(PayloadCase, Bytes)> {

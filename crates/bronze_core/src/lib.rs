@@ -58,6 +58,7 @@ pub use queue::{BatchQueue, PushError, QueueLimits};
 pub use record_file::RecordFileError;
 pub use retry::{Attempts, Outcome, RetryPolicy};
 pub use route::Route;
+pub use runtime::runtime;
 pub use spill::{
     Recovered, SetAside, Spill, SpillError, SpillOptions, SpillPosition, SpilledBatch,
 };

@@ -27,7 +27,7 @@ use crate::ledger::{Amount, Place};
 use crate::notice::{Level, Notices};
 use crate::payload_filter::PayloadFilter;
 use crate::record_file::RecordFileError;
-use crate::runtime;
+use crate::runtime::runtime;
 use crate::spill::SpillError;
 
 /// Processes that can spill below one directory at once.
@@ -133,7 +133,7 @@ impl<B: BusClient> PreparedBus for Prepared<B> {
         let (client, policy) = (Arc::new(client), delivery.retry_policy());
         let window = delivery.window_bytes();
         let dispatcher = Dispatcher::new(client, Arc::clone(&intake), policy, window, stopped);
-        runtime::handle()?.spawn(async move {
+        runtime()?.spawn(async move {
             let left = dispatcher.run().await;
             // Nobody waits for it where the publisher was dropped without being closed.
             let _ = done.send(left);
@@ -142,7 +142,7 @@ impl<B: BusClient> PreparedBus for Prepared<B> {
     }
 
     fn check(self: Box<Self>) -> Result<BusCheck, StartError> {
-        let outcome = runtime::handle()?.block_on(async {
+        let outcome = runtime()?.block_on(async {
             let outcome = self.client.connect().await;
             self.client.close().await;
             outcome

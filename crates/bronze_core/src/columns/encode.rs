@@ -12,7 +12,7 @@ use super::cells::MessageCells;
 use super::error::{ColumnsError, Fault};
 use super::fields::{self, ENVELOPE};
 use super::names::check_names;
-use crate::event_batch::EventBuffer;
+use crate::event_batch::{EventBatch, EventBuffer};
 use crate::payload_case::PayloadCase;
 use crate::wire::put_nested;
 
@@ -107,8 +107,21 @@ pub fn batch_to_events(batch: &RecordBatch) -> Result<BinaryArray, ColumnsError>
 
 /// Encoded events as a column; their bytes are not copied.
 pub fn buffer_to_events(buffer: EventBuffer) -> Result<BinaryArray, ColumnsError> {
-    let rows = buffer.len();
     let (bytes, ends) = buffer.into_parts();
+    event_column(Buffer::from_vec(bytes), ends)
+}
+
+/// The events of a batch as a column; their bytes are not copied.
+pub fn event_batch_to_events(batch: &EventBatch) -> Result<BinaryArray, ColumnsError> {
+    event_column(Buffer::from(batch.bytes().clone()), batch.ends())
+}
+
+fn event_column(
+    bytes: Buffer,
+    ends: impl IntoIterator<Item = usize, IntoIter: ExactSizeIterator>,
+) -> Result<BinaryArray, ColumnsError> {
+    let ends = ends.into_iter();
+    let rows = ends.len();
     let offsets = std::iter::once(0)
         .chain(ends)
         .map(i32::try_from)
@@ -176,12 +189,12 @@ fn write_events(
         write(row, &mut bytes)?;
         offsets.push(i32::try_from(bytes.len()).map_err(|_| ColumnsError::TooLarge { rows })?);
     }
-    binary_column(bytes, offsets)
+    binary_column(Buffer::from_vec(bytes), offsets)
 }
 
-fn binary_column(bytes: Vec<u8>, offsets: Vec<i32>) -> Result<BinaryArray, ColumnsError> {
+fn binary_column(bytes: Buffer, offsets: Vec<i32>) -> Result<BinaryArray, ColumnsError> {
     let offsets = OffsetBuffer::new(offsets.into());
-    Ok(BinaryArray::try_new(offsets, Buffer::from_vec(bytes), None)?)
+    Ok(BinaryArray::try_new(offsets, bytes, None)?)
 }
 
 fn names(batch: &RecordBatch) -> Vec<&str> {

@@ -1,0 +1,97 @@
+//! What a session gives out: chunks of lines, and the events made from the same messages.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bronze_core::{BronzeEncoder, EventBatch, EventBuffer};
+use market_data::{Message, Sink, Timestamp, write_message};
+
+/// A chunk is handed over when it has this many bytes: large enough that what is done per chunk
+/// does not count, small enough that it stays in the processor's cache.
+pub(crate) const CHUNK_BYTES: usize = 128 << 10;
+
+/// A piece of a session's output.
+#[derive(Debug)]
+pub struct Chunk {
+    /// Whole lines, each with its newline.
+    pub lines: Vec<u8>,
+    /// How many there are.
+    pub messages: u64,
+    /// The events of the same messages, if the session was asked to make them.
+    pub events: Option<EventBatch>,
+}
+
+/// Writes messages into the next chunk.
+pub(crate) struct ChunkWriter {
+    lines: Vec<u8>,
+    messages: u64,
+    events: Option<EventWriter>,
+}
+
+struct EventWriter {
+    encoder: BronzeEncoder,
+    buffer: EventBuffer,
+    ingest: Timestamp,
+}
+
+impl ChunkWriter {
+    pub(crate) fn new(encoder: Option<BronzeEncoder>) -> Self {
+        let events = encoder.map(|encoder| EventWriter {
+            encoder,
+            buffer: EventBuffer::with_capacity(CHUNK_BYTES),
+            ingest: now(),
+        });
+        Self { lines: Vec::new(), messages: 0, events }
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.lines.len() >= CHUNK_BYTES
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.messages == 0
+    }
+
+    /// Where a raw line is written, which counts as one message.
+    pub(crate) fn raw_line(&mut self) -> &mut Vec<u8> {
+        self.begin();
+        &mut self.lines
+    }
+
+    /// What was written so far.
+    pub(crate) fn take_chunk(&mut self) -> Chunk {
+        let events = self.events.as_mut().map(|events| {
+            let batch = events.buffer.take_batch();
+            events.ingest = now();
+            batch
+        });
+        Chunk {
+            lines: std::mem::take(&mut self.lines),
+            messages: std::mem::take(&mut self.messages),
+            events,
+        }
+    }
+
+    fn begin(&mut self) {
+        if self.lines.capacity() == 0 {
+            self.lines.reserve(CHUNK_BYTES + CHUNK_BYTES / 8);
+        }
+        self.messages += 1;
+    }
+}
+
+impl Sink for ChunkWriter {
+    fn take(&mut self, message: &Message<'_>) {
+        self.begin();
+        write_message(&mut self.lines, message);
+        self.lines.push(b'\n');
+        if let Some(events) = &mut self.events {
+            events.encoder.encode(message, events.ingest, &mut events.buffer);
+        }
+    }
+}
+
+/// Now, as the time at which events are made.
+fn now() -> Timestamp {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_micros(i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,238 @@
+//! Replays normalized messages of one or several streams.
+//!
+//! Streams are merged line by line before they are mapped: by the time of receipt, ties to the
+//! earlier stream. All messages made from a line have its time, so this is the order of messages
+//! too, and one writer numbers them.
+
+use std::sync::Arc;
+
+use bronze_core::BronzeEncoder;
+use market_data::{Normalization, SentTypes, StreamPlan, Timestamp};
+
+use super::line_reader::{LineReader, Ready, Segment, position_of};
+use super::{Output, SessionError, SessionProgress};
+use crate::error::FeedError;
+use crate::line::Line;
+use crate::minute::Minute;
+use crate::output::{Chunk, ChunkWriter};
+use crate::request::{NormalizedRequest, TimeRange};
+use crate::stream::Archive;
+
+/// A replay of normalized messages.
+pub struct NormalizedSession {
+    streams: Vec<Stream>,
+    output: Output,
+}
+
+struct Stream {
+    reader: LineReader,
+    normalization: Normalization,
+    /// The segment that the normalization is at.
+    range: Option<TimeRange>,
+    /// The time of the line that is next, if there is one at hand.
+    head: Option<i64>,
+    /// The time of the last message: that of a disconnect after it.
+    last: i64,
+    has_ended: bool,
+}
+
+/// Up to where a stream may be read before it is another's turn: a time, and whether a line of just
+/// that time is still its own.
+type Bound = Option<(i64, bool)>;
+
+impl NormalizedSession {
+    /// A session that answers `requests`, merged into one. With an encoder, chunks have events too.
+    /// Nothing is fetched before the first chunk is asked for.
+    pub fn open(
+        archive: &Archive,
+        requests: Vec<NormalizedRequest>,
+        encoder: Option<BronzeEncoder>,
+        progress: &Arc<SessionProgress>,
+    ) -> Result<Self, FeedError> {
+        let sent: Vec<SentTypes> = requests
+            .iter()
+            .map(|request| {
+                let same = requests.iter().filter(|other| other.exchange.id == request.exchange.id);
+                SentTypes::of(same.flat_map(|other| &other.data_types))
+            })
+            .collect();
+        let streams = requests
+            .into_iter()
+            .zip(sent)
+            .map(|(request, sent_types)| Stream::new(archive, request, sent_types, progress))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { streams, output: Output::new(ChunkWriter::new(encoder), progress) })
+    }
+
+    /// The next piece of output; `None` at the end. The call may be given up and made again.
+    pub async fn next_chunk(&mut self) -> Result<Option<Chunk>, SessionError> {
+        loop {
+            if let Some(due) = self.output.due() {
+                return due;
+            }
+            for stream in &mut self.streams {
+                match stream.ready(!self.output.writer.is_empty()).await {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(self.output.rest()),
+                    Err(failure) => {
+                        self.output.failure = Some(failure);
+                        break;
+                    }
+                }
+            }
+            if self.output.failure.is_some() {
+                continue;
+            }
+            let Some((turn, bound)) = next_turn(&self.streams) else {
+                return Ok(self.output.rest());
+            };
+            if let Err(failure) = self.streams[turn].write_lines(bound, &mut self.output.writer) {
+                self.output.failure = Some(failure);
+            }
+            if self.streams[turn].head.is_none() {
+                // A range with little to send must not keep a thread from others.
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+/// The stream whose line is the oldest, and up to where it goes on.
+fn next_turn(streams: &[Stream]) -> Option<(usize, Bound)> {
+    let mut oldest: Option<(i64, usize)> = None;
+    let mut second: Option<(i64, usize)> = None;
+    for (index, stream) in streams.iter().enumerate() {
+        let Some(head) = stream.head else { continue };
+        let candidate = (head, index);
+        if oldest.is_none_or(|oldest| candidate < oldest) {
+            (oldest, second) = (Some(candidate), oldest);
+        } else if second.is_none_or(|second| candidate < second) {
+            second = Some(candidate);
+        }
+    }
+    let (_, turn) = oldest?;
+    Some((turn, second.map(|(time, other)| (time, turn < other))))
+}
+
+impl Stream {
+    fn new(
+        archive: &Archive,
+        request: NormalizedRequest,
+        sent_types: SentTypes,
+        progress: &Arc<SessionProgress>,
+    ) -> Result<Self, FeedError> {
+        let terms = request.terms;
+        let plan = StreamPlan {
+            exchange: request.exchange,
+            symbols: request.symbols,
+            data_types: request.data_types,
+            with_disconnects: request.with_disconnect_messages,
+            sent_types,
+        };
+        let segments = segments(&plan, terms.range);
+        let archive = archive.for_request(terms.api_key, terms.auto_cleanup)?;
+        let (id, wait) = (plan.exchange.id, terms.wait_minutes);
+        Ok(Self {
+            reader: LineReader::new(archive, id, wait, segments, progress),
+            normalization: Normalization::new(plan, Some(terms.range.from.start())),
+            range: None,
+            head: None,
+            last: i64::MIN,
+            has_ended: false,
+        })
+    }
+
+    /// Sees to it that the next line is known, unless there is none. With `or_not` it does not wait
+    /// and says `false` instead.
+    async fn ready(&mut self, or_not: bool) -> Result<bool, SessionError> {
+        if self.has_ended || self.head.is_some() {
+            return Ok(true);
+        }
+        match self.reader.ready(or_not).await? {
+            Ready::NotYet => return Ok(false),
+            Ready::End => self.has_ended = true,
+            Ready::Lines => {
+                let range = self.reader.range();
+                if let Some(range) = range.filter(|range| self.range != Some(*range))
+                    && self.range.replace(range).is_some()
+                {
+                    self.normalization.begin_segment(Some(range.from.start()));
+                }
+                let next = self.reader.lines().and_then(|(_, mut lines)| lines.next());
+                self.head = match next {
+                    Some(Ok(Line::Message { time, .. })) => Some(micros(time)),
+                    // The failure is told in its turn.
+                    Some(Ok(Line::Disconnect) | Err(_)) => Some(self.last),
+                    None => None,
+                };
+            }
+        }
+        Ok(true)
+    }
+
+    /// Maps lines until the block ends, the chunk is full or it is another stream's turn.
+    fn write_lines(&mut self, bound: Bound, writer: &mut ChunkWriter) -> Result<(), SessionError> {
+        self.head = None;
+        let Some((block, mut lines)) = self.reader.lines() else { return Ok(()) };
+        let mut outcome = Ok(());
+        let mut position = position_of(block, &lines);
+        while !writer.is_full() {
+            match lines.next() {
+                Some(Ok(Line::Message { time, message, .. })) => {
+                    let moment = micros(time);
+                    if is_beyond(moment, bound) {
+                        self.head = Some(moment);
+                        break;
+                    }
+                    self.last = moment;
+                    if let Err(error) = self.normalization.message(message, time, writer) {
+                        let slice = Arc::clone(block.slice());
+                        let line = lines.number();
+                        outcome = Err(SessionError::Map { slice, line, error });
+                    }
+                }
+                Some(Ok(Line::Disconnect)) => {
+                    if is_beyond(self.last, bound) {
+                        self.head = Some(self.last);
+                        break;
+                    }
+                    self.normalization.disconnect(writer);
+                }
+                Some(Err(error)) => {
+                    let slice = Arc::clone(block.slice());
+                    outcome = Err(SessionError::Line { slice, error });
+                }
+                None => break,
+            }
+            position = position_of(block, &lines);
+            if outcome.is_err() {
+                break;
+            }
+        }
+        self.reader.go_on_at(position);
+        outcome
+    }
+}
+
+fn is_beyond(time: i64, bound: Bound) -> bool {
+    bound.is_some_and(|(limit, inclusive)| time > limit || time == limit && !inclusive)
+}
+
+fn micros(time: Timestamp) -> i64 {
+    time.micros().unwrap_or(i64::MIN)
+}
+
+/// The range, cut where a way of mapping ends.
+fn segments(plan: &StreamPlan, range: TimeRange) -> Vec<Segment> {
+    let switches = plan.exchange.switch_times(plan.kinds()).into_iter().filter_map(Minute::of);
+    let inside = switches.filter(|minute| range.from < *minute && *minute < range.to);
+    let mut from = range.from;
+    inside
+        .chain([range.to])
+        .map(|to| {
+            let segment = TimeRange { from, to };
+            from = to;
+            Segment { filters: plan.filters(Some(segment.from.start())), range: segment }
+        })
+        .collect()
+}
