@@ -4,11 +4,17 @@ from typing import TYPE_CHECKING
 
 from tardis_fast._core import (
     PAYLOAD_CASES,
+    Archive,
     BronzeEncoder,
+    Chunk,
+    Computer,
     ConfigError,
     DeadLetterReader,
     InvalidEventError,
     InvalidMessageError,
+    ReplayError,
+    ReplaySession,
+    SampleMarket,
     TardisFastError,
     __version__,
     batch_to_events,
@@ -20,33 +26,62 @@ from tardis_fast._core import (
 
 if TYPE_CHECKING:
     from tardis_fast.machine import TardisMachine
+    from tardis_fast.options import FeedOptions
     from tardis_fast.publisher import AsyncPublisher, Publisher, check_buses
+    from tardis_fast.replaying import (
+        NormalizedReplay,
+        Replay,
+        Stream,
+        clear_cache,
+        replay,
+        replay_normalized,
+    )
 
 __all__ = [
     "PAYLOAD_CASES",
+    "Archive",
     "AsyncPublisher",
     "BronzeEncoder",
+    "Chunk",
+    "Computer",
     "ConfigError",
     "DeadLetterReader",
+    "FeedOptions",
     "InvalidEventError",
     "InvalidMessageError",
+    "NormalizedReplay",
     "Publisher",
+    "Replay",
+    "ReplayError",
+    "ReplaySession",
+    "SampleMarket",
+    "Stream",
     "TardisFastError",
     "TardisMachine",
     "__version__",
     "batch_to_events",
     "bronze_schema",
     "check_buses",
+    "clear_cache",
     "decode_to_json",
     "events_by_case",
     "events_to_batch",
+    "replay",
+    "replay_normalized",
 ]
 
 _LOADED_ON_USE = {
     "AsyncPublisher": "tardis_fast.publisher",
+    "FeedOptions": "tardis_fast.options",
+    "NormalizedReplay": "tardis_fast.replaying",
     "Publisher": "tardis_fast.publisher",
+    "Replay": "tardis_fast.replaying",
+    "Stream": "tardis_fast.replaying",
     "TardisMachine": "tardis_fast.machine",
     "check_buses": "tardis_fast.publisher",
+    "clear_cache": "tardis_fast.replaying",
+    "replay": "tardis_fast.replaying",
+    "replay_normalized": "tardis_fast.replaying",
 }
 """What needs pydantic, so that those who only encode do not wait for its import."""
 

@@ -1,17 +1,23 @@
 """The Rust core of `tardis_fast`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Final, Literal, final
 
 __all__ = [
     "PAYLOAD_CASES",
+    "Archive",
     "BronzeEncoder",
+    "Chunk",
+    "Computer",
     "ConfigError",
     "DeadLetterReader",
     "InvalidEventError",
     "InvalidMessageError",
     "Publisher",
+    "ReplayError",
+    "ReplaySession",
+    "SampleMarket",
     "TardisFastError",
     "__version__",
     "batch_to_events",
@@ -30,6 +36,14 @@ class TardisFastError(ValueError):
 
 class ConfigError(TardisFastError):
     """A setting cannot be used."""
+
+class ReplayError(TardisFastError):
+    """A replay ended early.
+
+    `status` is the HTTP status of the Tardis API if it refused, else None.
+    """
+
+    status: int | None
 
 class InvalidMessageError(TardisFastError):
     """A text is not a normalized message."""
@@ -142,3 +156,103 @@ class DeadLetterReader:
 
 def check_buses(options: str) -> str:
     """Check `options` and try every connection; returns a JSON list with an object per bus."""
+
+@final
+class Computer:
+    """Computes data types from normalized messages."""
+
+    def __new__(cls, data_types: Sequence[str]) -> Computer: ...
+    def feed(self, lines: bytes) -> bytes:
+        """Take messages, one JSON object a line; return them with what they complete.
+
+        Each computed message stands behind the message that completes it.
+        """
+
+@final
+class Chunk:
+    """A piece of a replay's output."""
+
+    @property
+    def lines(self) -> bytes:
+        """Whole lines, each with its newline."""
+
+    @property
+    def messages(self) -> int:
+        """How many there are."""
+
+    def events(self) -> Any:
+        """Return the events of the same messages, as a `pyarrow.BinaryArray`."""
+
+@final
+class Archive:
+    """The archive: where replays get their data. Replays of one archive share their connections."""
+
+    def __new__(cls, options: str) -> Archive: ...
+    def clear_cache(
+        self,
+        exchange: str | None = None,
+        filters: str | None = None,
+        year: int | None = None,
+        month: int | None = None,
+        day: int | None = None,
+    ) -> None:
+        """Remove a part of the cache, or all of it.
+
+        Filters are JSON, and each part needs those before it.
+        """
+
+@final
+class ReplaySession:
+    """A replay."""
+
+    @staticmethod
+    def raw(options: str, archive: Archive) -> ReplaySession:
+        """Replay an exchange's own messages."""
+
+    @staticmethod
+    def normalized(options: str, archive: Archive) -> ReplaySession:
+        """Replay normalized messages."""
+
+    def make_events(self, encoder: BronzeEncoder) -> None:
+        """Have chunks hold events too, as `encoder` makes them; before the first chunk only."""
+
+    def next_chunk(self) -> Chunk | None:
+        """Wait for the next chunk; `None` at the end."""
+
+    def try_chunk(self, wake: Callable[[], object]) -> tuple[bool, Chunk | None]:
+        """Return whether a chunk, or the end, is there, and the chunk.
+
+        If not, `wake` is called, once and from any thread, when it is worth asking again.
+        """
+
+    def progress(self) -> str:
+        """Return how far it is, as JSON."""
+
+    def close(self) -> None:
+        """End its work; what is not read yet is given up."""
+
+@final
+class SampleMarket:
+    """A made-up market, the same each time for the same options."""
+
+    def __new__(
+        cls,
+        *,
+        seed: int | None = None,
+        messages_per_second: int | None = None,
+        book_levels: int | None = None,
+    ) -> SampleMarket: ...
+    @staticmethod
+    def exchanges() -> list[str]:
+        """Return the exchanges that it has."""
+
+    def slice(
+        self,
+        exchange: str,
+        from_: str,
+        offset: int,
+        minutes: int,
+        filters: str,
+        compression: str,
+    ) -> bytes:
+        """Return the compressed lines of some minutes, beginning `offset` minutes after `from_`."""

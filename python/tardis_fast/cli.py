@@ -10,7 +10,7 @@ import click
 
 import tardis_fast
 
-_LOADED_ON_USE = ("check", "decode", "publish")
+_LOADED_ON_USE = ("check", "clear-cache", "decode", "publish", "sample-api")
 """Commands in `tardis_fast.commands`, so that none waits for what another one imports."""
 _EXIT_USAGE = 2
 _EXIT_ABORTED = 130
@@ -28,9 +28,8 @@ class Commands(click.Group):
         """Return a command, loaded if need be."""
         if cmd_name not in _LOADED_ON_USE:
             return super().get_command(ctx, cmd_name)
-        command: click.Command = getattr(
-            import_module(f"tardis_fast.commands.{cmd_name}"), cmd_name
-        )
+        module = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"tardis_fast.commands.{module}"), module)
         return command
 
     def main(

@@ -25,10 +25,12 @@ def test_help() -> None:
         "  -h, --help  Show this message and exit.\n"
         "\n"
         "Commands:\n"
-        "  check    Check the configuration and try the connection of every bus.\n"
-        "  decode   Show Bronze events as JSON lines.\n"
-        "  demo     Take sample messages through Bronze and Arrow and back, and...\n"
-        "  publish  Publish messages or events from files to the configured buses.\n"
+        "  check        Check the configuration and try the connection of every bus.\n"
+        "  clear-cache  Remove slices of the archive from the cache.\n"
+        "  decode       Show Bronze events as JSON lines.\n"
+        "  demo         Take sample messages through Bronze and Arrow and back,...\n"
+        "  publish      Publish messages or events from files to the configured...\n"
+        "  sample-api   Serve a made-up market as the Tardis API serves the archive.\n"
     )
 
 

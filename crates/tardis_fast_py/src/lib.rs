@@ -1,9 +1,12 @@
 //! The extension module `tardis_fast._core`: turns Python arguments into Rust calls and back.
 
 mod columns;
+mod computer;
 mod encoder;
 mod errors;
 mod publisher;
+mod replay;
+mod sample;
 
 use bronze_core::PayloadCase;
 use pyo3::prelude::*;
@@ -24,5 +27,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<publisher::Publisher>()?;
     module.add_class::<publisher::DeadLetterReader>()?;
     module.add_function(wrap_pyfunction!(publisher::check_buses, module)?)?;
+    module.add_class::<computer::Computer>()?;
+    module.add_class::<replay::Archive>()?;
+    module.add_class::<replay::ReplaySession>()?;
+    module.add_class::<replay::Chunk>()?;
+    module.add_class::<sample::SampleMarket>()?;
     errors::register(module)
 }

@@ -1,8 +1,9 @@
-"""Options of buses and delivery: one declaration each, for flags, environment, file and Python."""
+"""Options: one declaration each, for flags, environment, configuration file and Python."""
 
 from tardis_fast.options.base import BusOptions
 from tardis_fast.options.bronze import BronzeOptions
 from tardis_fast.options.delivery import DeliveryOptions
+from tardis_fast.options.feed import FeedOptions
 from tardis_fast.options.kafka import KafkaOptions
 from tardis_fast.options.kinesis import KinesisOptions
 from tardis_fast.options.lake import LakeOptions
@@ -16,6 +17,7 @@ __all__ = [
     "BronzeOptions",
     "BusOptions",
     "DeliveryOptions",
+    "FeedOptions",
     "KafkaOptions",
     "KinesisOptions",
     "LakeOptions",

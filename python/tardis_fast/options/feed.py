@@ -1,0 +1,25 @@
+"""The options of the archive: where replays get their data."""
+
+from typing import ClassVar
+
+from tardis_fast.options.base import OptionsModel, PathText, Secret, Switch, Text, Whole, option
+
+
+class FeedOptions(OptionsModel):
+    """Archive: the Tardis API and the cache of its slices."""
+
+    section: ClassVar[str] = "archive"
+
+    endpoint: Text = option("Address of the Tardis API.", default="https://api.tardis.dev/v1")
+    api_key: Secret = option("Key of the Tardis API; the first day of each month needs none.")
+    cache_dir: PathText = option(
+        "Where slices are kept.",
+        default=".tardis-cache in the system's directory for temporary files",
+    )
+    compression: Text = option(
+        "How slices are transferred and kept.", default="zstd", metavar="zstd|gzip"
+    )
+    offline: Switch = option("Replay from the cache alone; the API is not asked.", default="off")
+    prefetch_mb: Whole = option(
+        "Memory for decompressed data that waits, per stream of a replay.", default="4"
+    )
