@@ -169,6 +169,7 @@ struct Object<'a> {
     out: &'a mut Vec<u8>,
 }
 
+#[allow(clippy::inline_always)] // so that a key's length is known where it is written
 impl<'a> Object<'a> {
     fn begin(out: &'a mut Vec<u8>, type_name: &str) -> Self {
         out.extend_from_slice(b"{\"type\":\"");
@@ -181,18 +182,18 @@ impl<'a> Object<'a> {
         self.out.push(b'}');
     }
 
-    #[inline]
+    #[inline(always)]
     fn key(&mut self, key: Key) {
         self.out.extend_from_slice(key.0.as_bytes());
     }
 
-    #[inline]
+    #[inline(always)]
     fn instrument(&mut self, symbol: &str, exchange: &str) {
         self.text(key!("symbol"), symbol);
         self.text(key!("exchange"), exchange);
     }
 
-    #[inline]
+    #[inline(always)]
     fn text(&mut self, key: Key, value: &str) {
         self.key(key);
         write_text(self.out, value);
@@ -204,32 +205,32 @@ impl<'a> Object<'a> {
         write_list(self.out, values, |out, value| write_text(out, value));
     }
 
-    #[inline]
+    #[inline(always)]
     fn bool(&mut self, key: Key, value: bool) {
         self.key(key);
         self.out.extend_from_slice(if value { b"true" } else { b"false" });
     }
 
-    #[inline]
+    #[inline(always)]
     fn integer(&mut self, key: Key, value: impl Into<u64>) {
         self.key(key);
         write_integer(self.out, value.into());
     }
 
-    #[inline]
+    #[inline(always)]
     fn number(&mut self, key: Key, value: f64) {
         self.key(key);
         write_number(self.out, value);
     }
 
-    #[inline]
+    #[inline(always)]
     fn optional_number(&mut self, key: Key, value: Option<f64>) {
         if let Some(value) = value {
             self.number(key, value);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn time(&mut self, key: Key, value: Timestamp) {
         self.key(key);
         if value.micros().is_none() {
@@ -241,7 +242,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn optional_time(&mut self, key: Key, value: Option<Timestamp>) {
         if let Some(value) = value {
             self.time(key, value);
@@ -280,10 +281,27 @@ fn write_list<T>(
 }
 
 fn write_text(out: &mut Vec<u8>, text: &str) {
+    // Without a way out in the middle this is done for many bytes at once.
+    let needs_escapes = text.bytes().fold(false, |found, byte| found | must_be_escaped(byte));
     out.push(b'"');
+    if needs_escapes {
+        write_escaped(out, text);
+    } else {
+        out.extend_from_slice(text.as_bytes());
+    }
+    out.push(b'"');
+}
+
+#[inline]
+fn must_be_escaped(byte: u8) -> bool {
+    byte < b' ' || byte == b'"' || byte == b'\\'
+}
+
+#[cold]
+fn write_escaped(out: &mut Vec<u8>, text: &str) {
     let mut plain = 0;
     for (at, byte) in text.bytes().enumerate() {
-        if byte >= b' ' && byte != b'"' && byte != b'\\' {
+        if !must_be_escaped(byte) {
             continue;
         }
         out.extend_from_slice(&text.as_bytes()[plain..at]);
@@ -305,5 +323,4 @@ fn write_text(out: &mut Vec<u8>, text: &str) {
         }
     }
     out.extend_from_slice(&text.as_bytes()[plain..]);
-    out.push(b'"');
 }

@@ -1,6 +1,7 @@
 //! Reading exchanges' own JSON the way JavaScript does: numbers that come as text, missing fields,
 //! dates of every kind. Everything borrows from the message.
 
+mod compact;
 mod date;
 mod id;
 mod moment;
@@ -22,10 +23,17 @@ use serde::Deserialize;
 use crate::mapper::MapError;
 
 /// Reads `json` of `exchange` as a `T`.
+#[inline]
 pub(crate) fn read<'a, T: Deserialize<'a>>(
     exchange: &'static str,
     json: &'a [u8],
 ) -> Result<T, MapError> {
+    compact::read(json).or_else(|_| read_any(exchange, json))
+}
+
+/// Reads JSON that is not written as usual, and says what is wrong if it is not JSON of this kind.
+#[cold]
+fn read_any<'a, T: Deserialize<'a>>(exchange: &'static str, json: &'a [u8]) -> Result<T, MapError> {
     if is_too_deep(json) {
         return Err(MapError::Unreadable { exchange, reason: "nested too deeply".to_owned() });
     }

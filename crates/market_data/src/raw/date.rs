@@ -1,5 +1,7 @@
 //! Times in the forms that exchanges give them.
 
+use std::ops::Range;
+
 use crate::raw::Numeric;
 use crate::time::{Timestamp, day_of_date, days_in_month};
 
@@ -58,6 +60,9 @@ pub(crate) fn iso_date_with_micros(text: &str) -> Timestamp {
 
 /// Microseconds since 1970.
 fn parse(text: &[u8]) -> Option<i64> {
+    if let Some(micros) = <&[u8; 24]>::try_from(text).ok().and_then(usual) {
+        return Some(micros);
+    }
     let mut rest = Digits(text);
     let year = rest.number(4)?;
     rest.mark(b"-")?;
@@ -85,6 +90,31 @@ fn parse(text: &[u8]) -> Option<i64> {
     let offset_minutes = rest.zone()?;
     let micros = day_of_date(year, month, day) * 86_400_000_000 + micros_of_day;
     rest.0.is_empty().then_some(micros - offset_minutes * 60_000_000)
+}
+
+/// A time in the form that is most usual, `2019-06-01T00:03:03.123Z`.
+fn usual(text: &[u8; 24]) -> Option<i64> {
+    let marks = [text[4], text[7], text[10], text[13], text[16], text[19], text[23]];
+    if marks != *b"--T::.Z" {
+        return None;
+    }
+    let mut is_wrong = false;
+    let mut number = |places: Range<usize>| {
+        text[places].iter().fold(0, |sum, byte| {
+            let digit = byte.wrapping_sub(b'0');
+            is_wrong |= digit > 9;
+            sum * 10 + i64::from(digit)
+        })
+    };
+    let (year, month, day) = (number(0..4), number(5..7), number(8..10));
+    let (hour, minute, second) = (number(11..13), number(14..16), number(17..19));
+    let millis = number(20..23);
+    let is_date = (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day);
+    if is_wrong || !is_date || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let seconds = ((day_of_date(year, month, day) * 24 + hour) * 60 + minute) * 60 + second;
+    Some(seconds * 1_000_000 + millis * 1_000)
 }
 
 /// The part of a time that is still to be read.

@@ -183,11 +183,19 @@ fn plain_decimal(text: &[u8]) -> Option<f64> {
         }
     }
     let places = point.map_or(0, |at| digits.len() - at - 1);
-    if mantissa > 1 << 53 || digits.len() == 1 && point.is_some() {
+    if digits.len() == 1 && point.is_some() {
         return None;
     }
-    let value = mantissa as f64 / EXACT_POWERS[places];
+    let value = exact_decimal(mantissa, places)?;
     Some(if is_negative { -value } else { value })
+}
+
+/// `digits / 10^places`, if both are exact: their quotient is correctly rounded then.
+#[inline]
+#[allow(clippy::cast_precision_loss)] // at most 2^53
+pub(super) fn exact_decimal(digits: u64, places: usize) -> Option<f64> {
+    let power = EXACT_POWERS.get(places)?;
+    (digits <= 1 << 53).then(|| digits as f64 / power)
 }
 
 #[cold]
