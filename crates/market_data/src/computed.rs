@@ -42,12 +42,6 @@ impl Computing {
         computing
     }
 
-    /// Whether nothing is computed.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.bars.is_empty() && self.snapshots.is_empty()
-    }
-
     /// Sends `message`, and then what it completes, in the order in which the data types were asked
     /// for. A disconnect drops all state.
     pub fn take(&mut self, message: &Message<'_>, out: &mut dyn Sink) {

@@ -62,12 +62,6 @@ impl Kinds {
         self.0 & 1 << kind as u8 != 0
     }
 
-    /// Whether no kind is in it.
-    #[must_use]
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
     /// The kinds in it, in the order of [`Kind::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Kind> {
         Kind::ALL.into_iter().filter(move |kind| self.has(*kind))

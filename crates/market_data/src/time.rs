@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use thiserror::Error;
 
@@ -60,6 +61,13 @@ impl Timestamp {
             Precision::Millis => Self { micros: micros - micros.rem_euclid(1_000), precision },
             Precision::Micros => Self { micros, precision },
         }
+    }
+
+    /// Now, by this machine's clock, in microseconds.
+    #[must_use]
+    pub fn now() -> Self {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self::from_micros(i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX))
     }
 
     /// Midnight of a day, in UTC.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow_array::{Array, make_array};
 use arrow_data::ArrayData;
@@ -113,10 +112,5 @@ impl BronzeEncoder {
 
 /// When a chunk came in: as given, else now.
 pub(crate) fn ingest_time(micros: Option<i64>) -> Timestamp {
-    Timestamp::from_micros(micros.unwrap_or_else(now_micros))
-}
-
-fn now_micros() -> i64 {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since_1970.as_micros()).unwrap_or(i64::MAX)
+    micros.map_or_else(Timestamp::now, Timestamp::from_micros)
 }

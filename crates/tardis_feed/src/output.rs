@@ -1,7 +1,5 @@
 //! What a session gives out: chunks of lines, and the events made from the same messages.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use bronze_core::{BronzeEncoder, EventBatch, EventBuffer};
 use market_data::{Message, Sink, Timestamp, write_message};
 
@@ -38,7 +36,7 @@ impl ChunkWriter {
         let events = encoder.map(|encoder| EventWriter {
             encoder,
             buffer: EventBuffer::with_capacity(CHUNK_BYTES),
-            ingest: now(),
+            ingest: Timestamp::now(),
         });
         Self { lines: Vec::new(), messages: 0, events }
     }
@@ -61,7 +59,7 @@ impl ChunkWriter {
     pub(crate) fn take_chunk(&mut self) -> Chunk {
         let events = self.events.as_mut().map(|events| {
             let batch = events.buffer.take_batch();
-            events.ingest = now();
+            events.ingest = Timestamp::now();
             batch
         });
         Chunk {
@@ -88,10 +86,4 @@ impl Sink for ChunkWriter {
             events.encoder.encode(message, events.ingest, &mut events.buffer);
         }
     }
-}
-
-/// Now, as the time at which events are made.
-fn now() -> Timestamp {
-    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_micros(i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX))
 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use market_data::{
-    DataType, DataTypeError, Exchange, Filter, Kinds, exchange, exchange_channels, exchange_ids,
+    DataType, DataTypeError, Exchange, Filter, exchange, exchange_channels, exchange_ids,
     normalized_exchanges, parse_date,
 };
 use serde_json::{Map, Value};
@@ -167,12 +167,6 @@ impl NormalizedRequest {
             with_disconnect_messages: options.flag("withDisconnectMessages")?,
             terms: options.terms()?,
         })
-    }
-
-    /// What the exchange's messages must be mapped to.
-    #[must_use]
-    pub fn kinds(&self) -> Kinds {
-        self.data_types.iter().map(DataType::kind).collect()
     }
 }
 

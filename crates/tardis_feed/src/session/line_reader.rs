@@ -121,7 +121,7 @@ impl LineReader {
         self.position = position;
     }
 
-    /// Opens the stream of the next segment that is not empty.
+    /// Opens the stream of the next segment, if there is one.
     fn open_next(&mut self) -> Result<(), FeedError> {
         if let Some(segment) = self.segments.pop_front() {
             let TimeRange { from, to } = segment.range;
