@@ -174,7 +174,7 @@ class Chunk:
 
     @property
     def lines(self) -> bytes:
-        """Whole lines, each with its newline."""
+        """Whole lines, each with its newline, or whole frames."""
 
     @property
     def messages(self) -> int:
@@ -210,11 +210,17 @@ class ReplaySession:
         """Replay an exchange's own messages."""
 
     @staticmethod
-    def normalized(options: str, archive: Archive) -> ReplaySession:
-        """Replay normalized messages."""
+    def normalized(options: str, archive: Archive, *, frames: bool = False) -> ReplaySession:
+        """Replay normalized messages, as lines or as WebSocket frames."""
 
     def make_events(self, encoder: BronzeEncoder) -> None:
         """Have chunks hold events too, as `encoder` makes them; before the first chunk only."""
+
+    def publish_to(self, publisher: Publisher, encoder: BronzeEncoder) -> None:
+        """Have the events of each chunk published before it is handed over.
+
+        They are made as `encoder` makes them; before the first chunk only.
+        """
 
     def next_chunk(self) -> Chunk | None:
         """Wait for the next chunk; `None` at the end."""

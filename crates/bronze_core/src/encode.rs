@@ -18,6 +18,7 @@ use thiserror::Error;
 use crate::event_batch::EventBuffer;
 use crate::generated::bronze;
 use crate::payload_case::PayloadCase;
+use crate::payload_filter::PayloadFilter;
 use crate::wire::{
     LENGTH_DELIMITED, put_bool, put_key, put_nested, put_present_text, put_signed, put_text,
     put_time, put_unsigned,
@@ -85,6 +86,7 @@ pub enum EncoderError {
 #[derive(Clone, Debug)]
 pub struct BronzeEncoder {
     options: EncoderOptions,
+    filter: PayloadFilter,
     next_seq: u64,
     /// `meta` as bytes, for each kind of message without a name.
     plain_meta: [Vec<u8>; 8],
@@ -146,7 +148,21 @@ impl BronzeEncoder {
             plain("error", None),
         ];
         let next_seq = options.first_seq;
-        Ok(Self { options, next_seq, plain_meta, named_meta: Vec::new(), scratch: Vec::new() })
+        Ok(Self {
+            options,
+            filter: PayloadFilter::ALL,
+            next_seq,
+            plain_meta,
+            named_meta: Vec::new(),
+            scratch: Vec::new(),
+        })
+    }
+
+    /// The same encoder for the messages that `filter` allows; others are passed over and take no
+    /// number.
+    #[must_use]
+    pub fn only(self, filter: PayloadFilter) -> Self {
+        Self { filter, ..self }
     }
 
     /// `event_seq` of the next event.
@@ -157,6 +173,10 @@ impl BronzeEncoder {
 
     /// Appends the events of `message`, which was taken in at `ingest`.
     pub fn encode(&mut self, message: &Message<'_>, ingest: Timestamp, out: &mut EventBuffer) {
+        let case = PayloadCase::of(message);
+        if !self.filter.allows(case) {
+            return;
+        }
         if let Message::BookChange(change) = message
             && self.options.book_changes == BookChanges::Level
             && !(change.bids.is_empty() && change.asks.is_empty())
@@ -164,7 +184,6 @@ impl BronzeEncoder {
             self.encode_levels(change, ingest, out);
             return;
         }
-        let case = PayloadCase::of(message);
         let bytes = &mut out.bytes;
         let local = message.local_timestamp();
         self.put_head(bytes, message.exchange(), message.symbol(), local, ingest);

@@ -9,6 +9,8 @@
 //!   there is none, and the policy says `block`.
 //! - The ledger knows of a batch before the dispatcher can see it.
 
+mod async_accept;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -106,7 +108,7 @@ impl Intake {
         }
         let amount = amount(&batch);
         self.ledger.accept(Place::Memory, amount);
-        let placed = self.place(batch, keep_waiting);
+        let placed = self.place(batch, self.max_block, keep_waiting);
         placed.map(|()| amount.events).inspect_err(|_| self.ledger.refuse(Place::Memory, amount))
     }
 
@@ -118,13 +120,15 @@ impl Intake {
         batch.iter().filter(|(case, _)| self.filter.allows(*case)).collect()
     }
 
+    /// Puts a batch into the queue, waiting for room at most `patience`, else on disk.
     fn place(
         &self,
         mut batch: EventBatch,
+        patience: Duration,
         keep_waiting: &mut dyn FnMut() -> bool,
     ) -> Result<(), NotAccepted> {
         if !self.spilling.load(SeqCst) {
-            batch = match self.queue.push(batch, self.max_block) {
+            batch = match self.queue.push(batch, patience) {
                 Ok(()) => return Ok(()),
                 Err(PushError::Closed(_)) => return Err(NotAccepted::Closed),
                 Err(PushError::Full(batch)) => batch,
@@ -201,9 +205,10 @@ impl Intake {
         }
         let (first, second): (Vec<_>, Vec<_>) =
             batch.iter().enumerate().partition(|(index, _)| *index < batch.len() / 2);
-        self.place(first.into_iter().map(|(_, event)| event).collect(), keep_waiting)?;
+        let first: EventBatch = first.into_iter().map(|(_, event)| event).collect();
+        self.place(first, self.max_block, keep_waiting)?;
         let second: EventBatch = second.into_iter().map(|(_, event)| event).collect();
-        if self.place(second.clone(), keep_waiting).is_err() {
+        if self.place(second.clone(), self.max_block, keep_waiting).is_err() {
             self.bury("the publisher was closed before there was room", &second, Place::Memory);
         }
         Ok(())

@@ -294,6 +294,16 @@ impl Publisher {
         Ok(most)
     }
 
+    /// The same for tasks of the runtime: no thread is kept while there is no room. Given up midway,
+    /// the batch may have been accepted by some of the buses.
+    pub async fn publish_async(&self, batch: &EventBatch) -> Result<u64, NotAccepted> {
+        let mut most = 0;
+        for bus in &self.buses {
+            most = most.max(bus.intake.accept_async(batch).await?);
+        }
+        Ok(most)
+    }
+
     /// Waits until nothing waits in any bus; says whether that came true in time. `keep_waiting` is
     /// asked now and then.
     pub fn flush(&self, patience: Duration, mut keep_waiting: impl FnMut() -> bool) -> bool {

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use bronze_core::{PublishError, RecordFileError, StartError};
+use bronze_core::{NotAccepted, PublishError, RecordFileError, StartError};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -70,6 +70,12 @@ pub(crate) fn not_published(error: PublishError) -> PyErr {
         PublishError::Row { .. } => bad_events(error),
         PublishError::NotAccepted { .. } => TardisFastError::new_err(error.to_string()),
     }
+}
+
+/// Events that the publisher did not take.
+#[allow(clippy::needless_pass_by_value)] // as `map_err` gives it
+pub(crate) fn not_accepted(error: NotAccepted) -> PyErr {
+    TardisFastError::new_err(error.to_string())
 }
 
 /// A file of records that cannot be read.

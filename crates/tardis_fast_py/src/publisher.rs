@@ -1,7 +1,7 @@
 //! `Publisher`: batches into the buses, and what became of them.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow_array::make_array;
@@ -17,7 +17,7 @@ use crate::errors::{bad_events, bad_option, bad_record_file, not_published, not_
 /// Publishes events to buses.
 #[pyclass(frozen, module = "tardis_fast._core")]
 pub(crate) struct Publisher {
-    publisher: bronze_core::Publisher,
+    pub(crate) publisher: Arc<bronze_core::Publisher>,
 }
 
 type NoticeTuple<'py> = (u8, &'static str, &'static str, String, Bound<'py, PyDict>);
@@ -28,7 +28,7 @@ impl Publisher {
     fn new(py: Python<'_>, options: &str) -> PyResult<Self> {
         let options = PublisherOptions::from_json(options).map_err(bad_option)?;
         let publisher = py.detach(|| bronze_core::Publisher::start(options));
-        Ok(Self { publisher: publisher.map_err(not_started)? })
+        Ok(Self { publisher: Arc::new(publisher.map_err(not_started)?) })
     }
 
     /// Encodes normalized messages, one JSON object a line, and hands them to every bus.

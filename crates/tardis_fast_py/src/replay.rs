@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use arrow_array::Array;
 use arrow_pyarrow::ToPyArrow;
-use bronze_core::{EventBatch, columns};
+use bronze_core::{EventBatch, NotAccepted, columns};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tardis_feed::{
-    CachePart, FeedOptions, NormalizedRequest, NormalizedSession, RawRequest, RawSession,
+    CachePart, FeedOptions, Framing, NormalizedRequest, NormalizedSession, RawRequest, RawSession,
     SessionError, SessionProgress,
 };
 use tokio::runtime::Handle;
@@ -22,14 +22,22 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::encoder::BronzeEncoder;
-use crate::errors::{bad_events, bad_option, bad_request, no_runtime, not_replayed};
+use crate::errors::{bad_events, bad_option, bad_request, no_runtime, not_accepted, not_replayed};
+use crate::publisher::Publisher;
 
 /// Chunks that are made ahead of the reader.
 const CHUNKS_AHEAD: usize = 2;
 /// How often a waiting reader looks for signals.
 const SIGNAL_CHECK: Duration = Duration::from_millis(100);
 
-type Made = Result<tardis_feed::Chunk, SessionError>;
+type Made = Result<tardis_feed::Chunk, Failure>;
+
+/// Why there are no more chunks.
+enum Failure {
+    Session(SessionError),
+    /// The publisher did not take the events of a chunk.
+    Publisher(NotAccepted),
+}
 
 /// The archive: where replays get their data. Replays of one archive share their connections.
 #[pyclass(frozen, module = "tardis_fast._core")]
@@ -86,11 +94,13 @@ struct Plan {
     archive: tardis_feed::Archive,
     request: Request,
     encoder: Option<bronze_core::BronzeEncoder>,
+    /// Who takes the events of each chunk before it is handed over.
+    publisher: Option<Arc<bronze_core::Publisher>>,
 }
 
 enum Request {
     Raw(RawRequest),
-    Normalized(Vec<NormalizedRequest>),
+    Normalized(Vec<NormalizedRequest>, Framing),
 }
 
 #[pymethods]
@@ -102,22 +112,29 @@ impl ReplaySession {
         Ok(Self::planned(Request::Raw(request), archive))
     }
 
-    /// A replay of normalized messages.
+    /// A replay of normalized messages, as lines or as WebSocket frames.
     #[staticmethod]
-    fn normalized(options: &str, archive: &Archive) -> PyResult<Self> {
+    #[pyo3(signature = (options, archive, *, frames=false))]
+    fn normalized(options: &str, archive: &Archive, frames: bool) -> PyResult<Self> {
         let requests = NormalizedRequest::parse(options).map_err(bad_request)?;
-        Ok(Self::planned(Request::Normalized(requests), archive))
+        let framing = if frames { Framing::Frames } else { Framing::Lines };
+        Ok(Self::planned(Request::Normalized(requests, framing), archive))
     }
 
     /// Has chunks hold events too, made as `encoder` makes them; before the first chunk only.
     fn make_events(&self, encoder: &BronzeEncoder) -> PyResult<()> {
-        match &mut *self.lock() {
-            State::Planned(plan) => {
-                plan.encoder = Some(encoder.lock().clone());
-                Ok(())
-            }
-            _ => Err(bad_option("the replay has begun; ask for events before its first chunk")),
-        }
+        self.change_plan(|plan| plan.encoder = Some(encoder.lock().clone()))
+    }
+
+    /// Has the events of each chunk published before it is handed over, made as `encoder` makes
+    /// them; before the first chunk only.
+    fn publish_to(&self, publisher: &Publisher, encoder: &BronzeEncoder) -> PyResult<()> {
+        let publisher = Arc::clone(&publisher.publisher);
+        let encoder = encoder.lock().clone().only(publisher.filter());
+        self.change_plan(|plan| {
+            plan.encoder = Some(encoder);
+            plan.publisher = Some(publisher);
+        })
     }
 
     /// Waits for the next chunk; `None` at the end.
@@ -167,11 +184,22 @@ impl ReplaySession {
 
 impl ReplaySession {
     fn planned(request: Request, archive: &Archive) -> Self {
-        let plan = Plan { archive: archive.archive.clone(), request, encoder: None };
+        let archive_of_plan = archive.archive.clone();
+        let plan = Plan { archive: archive_of_plan, request, encoder: None, publisher: None };
         Self {
             state: Mutex::new(State::Planned(Box::new(plan))),
             progress: Arc::default(),
             runtime: archive.runtime.clone(),
+        }
+    }
+
+    fn change_plan(&self, change: impl FnOnce(&mut Plan)) -> PyResult<()> {
+        match &mut *self.lock() {
+            State::Planned(plan) => {
+                change(plan);
+                Ok(())
+            }
+            _ => Err(bad_option("the replay has begun; ask for events before its first chunk")),
         }
     }
 
@@ -200,9 +228,12 @@ impl ReplaySession {
                 messages: chunk.messages,
                 events: chunk.events,
             })),
-            Some(Err(error)) => {
+            Some(Err(failure)) => {
                 self.close();
-                Err(not_replayed(py, error))
+                Err(match failure {
+                    Failure::Session(error) => not_replayed(py, error),
+                    Failure::Publisher(error) => not_accepted(error),
+                })
             }
         }
     }
@@ -215,20 +246,32 @@ impl Drop for ReplaySession {
 }
 
 /// Makes chunks until the end, a failure, or nobody reads any more.
-async fn run(plan: Plan, progress: Arc<SessionProgress>, out: mpsc::Sender<Made>) {
+async fn run(mut plan: Plan, progress: Arc<SessionProgress>, out: mpsc::Sender<Made>) {
+    let publisher = plan.publisher.take();
     let mut session = match Session::open(plan, &progress) {
         Ok(session) => session,
         Err(error) => {
-            let _ = out.send(Err(error)).await;
+            let _ = out.send(Err(Failure::Session(error))).await;
             return;
         }
     };
     while let Some(made) = session.next_chunk().await.transpose() {
+        let made = match (made, &publisher) {
+            (Ok(chunk), Some(publisher)) => published(chunk, publisher).await,
+            (made, _) => made.map_err(Failure::Session),
+        };
         let is_last = made.is_err();
         if out.send(made).await.is_err() || is_last {
             return;
         }
     }
+}
+
+async fn published(mut chunk: tardis_feed::Chunk, publisher: &bronze_core::Publisher) -> Made {
+    if let Some(events) = chunk.events.take() {
+        publisher.publish_async(&events).await.map_err(Failure::Publisher)?;
+    }
+    Ok(chunk)
 }
 
 enum Session {
@@ -238,15 +281,14 @@ enum Session {
 
 impl Session {
     fn open(plan: Plan, progress: &Arc<SessionProgress>) -> Result<Self, SessionError> {
-        let Plan { archive, request, encoder } = plan;
+        let Plan { archive, request, encoder, .. } = plan;
         Ok(match request {
             Request::Raw(request) => {
                 Self::Raw(Box::new(RawSession::open(&archive, request, progress)?))
             }
-            Request::Normalized(requests) => {
-                let session = NormalizedSession::open(&archive, requests, encoder, progress)?;
-                Self::Normalized(Box::new(session))
-            }
+            Request::Normalized(requests, framing) => Self::Normalized(Box::new(
+                NormalizedSession::open(&archive, requests, framing, encoder, progress)?,
+            )),
         })
     }
 
@@ -274,7 +316,7 @@ impl Wake for PythonWaker {
 /// A piece of a replay's output.
 #[pyclass(frozen, module = "tardis_fast._core")]
 pub(crate) struct Chunk {
-    /// Whole lines, each with its newline.
+    /// Whole lines, each with its newline, or whole frames.
     #[pyo3(get)]
     lines: Py<PyBytes>,
     /// How many there are.

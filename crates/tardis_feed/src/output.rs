@@ -1,16 +1,28 @@
-//! What a session gives out: chunks of lines, and the events made from the same messages.
+//! What a session gives out: chunks of lines or frames, and the events made from the same messages.
 
 use bronze_core::{BronzeEncoder, EventBatch, EventBuffer};
 use market_data::{Message, Sink, Timestamp, write_message};
+
+use crate::frames;
 
 /// A chunk is handed over when it has this many bytes: large enough that what is done per chunk
 /// does not count, small enough that it stays in the processor's cache.
 pub(crate) const CHUNK_BYTES: usize = 128 << 10;
 
+/// How messages are set apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// Each is a line with its newline.
+    #[default]
+    Lines,
+    /// Each is a WebSocket text frame, as a server sends it.
+    Frames,
+}
+
 /// A piece of a session's output.
 #[derive(Debug)]
 pub struct Chunk {
-    /// Whole lines, each with its newline.
+    /// Whole lines, each with its newline, or whole frames.
     pub lines: Vec<u8>,
     /// How many there are.
     pub messages: u64,
@@ -20,6 +32,7 @@ pub struct Chunk {
 
 /// Writes messages into the next chunk.
 pub(crate) struct ChunkWriter {
+    framing: Framing,
     lines: Vec<u8>,
     messages: u64,
     events: Option<EventWriter>,
@@ -32,13 +45,13 @@ struct EventWriter {
 }
 
 impl ChunkWriter {
-    pub(crate) fn new(encoder: Option<BronzeEncoder>) -> Self {
+    pub(crate) fn new(framing: Framing, encoder: Option<BronzeEncoder>) -> Self {
         let events = encoder.map(|encoder| EventWriter {
             encoder,
             buffer: EventBuffer::with_capacity(CHUNK_BYTES),
             ingest: Timestamp::now(),
         });
-        Self { lines: Vec::new(), messages: 0, events }
+        Self { framing, lines: Vec::new(), messages: 0, events }
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -80,8 +93,17 @@ impl ChunkWriter {
 impl Sink for ChunkWriter {
     fn take(&mut self, message: &Message<'_>) {
         self.begin();
-        write_message(&mut self.lines, message);
-        self.lines.push(b'\n');
+        match self.framing {
+            Framing::Lines => {
+                write_message(&mut self.lines, message);
+                self.lines.push(b'\n');
+            }
+            Framing::Frames => {
+                let frame = frames::begin(&mut self.lines);
+                write_message(&mut self.lines, message);
+                frames::end(&mut self.lines, frame);
+            }
+        }
         if let Some(events) = &mut self.events {
             events.encoder.encode(message, events.ingest, &mut events.buffer);
         }

@@ -14,7 +14,7 @@ use super::{Output, SessionError, SessionProgress};
 use crate::error::FeedError;
 use crate::line::Line;
 use crate::minute::Minute;
-use crate::output::{Chunk, ChunkWriter};
+use crate::output::{Chunk, ChunkWriter, Framing};
 use crate::request::{NormalizedRequest, TimeRange};
 use crate::stream::Archive;
 
@@ -46,6 +46,7 @@ impl NormalizedSession {
     pub fn open(
         archive: &Archive,
         requests: Vec<NormalizedRequest>,
+        framing: Framing,
         encoder: Option<BronzeEncoder>,
         progress: &Arc<SessionProgress>,
     ) -> Result<Self, FeedError> {
@@ -61,7 +62,7 @@ impl NormalizedSession {
             .zip(sent)
             .map(|(request, sent_types)| Stream::new(archive, request, sent_types, progress))
             .collect::<Result<_, _>>()?;
-        Ok(Self { streams, output: Output::new(ChunkWriter::new(encoder), progress) })
+        Ok(Self { streams, output: Output::new(ChunkWriter::new(framing, encoder), progress) })
     }
 
     /// The next piece of output; `None` at the end. The call may be given up and made again.

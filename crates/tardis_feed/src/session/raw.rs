@@ -6,7 +6,7 @@ use super::line_reader::{LineReader, Ready, Segment, position_of};
 use super::{Output, SessionError, SessionProgress};
 use crate::error::FeedError;
 use crate::line::Line;
-use crate::output::{Chunk, ChunkWriter};
+use crate::output::{Chunk, ChunkWriter, Framing};
 use crate::request::RawRequest;
 use crate::stream::Archive;
 
@@ -33,7 +33,7 @@ impl RawSession {
             reader: LineReader::new(archive, exchange, terms.wait_minutes, segments, progress),
             with_disconnects,
             after_disconnect: false,
-            output: Output::new(ChunkWriter::new(None), progress),
+            output: Output::new(ChunkWriter::new(Framing::Lines, None), progress),
         })
     }
 
