@@ -39,6 +39,8 @@ pub use output::{Chunk, Framing};
 pub use progress::Progress;
 pub use request::{NormalizedRequest, RawRequest, RequestError, Terms, TimeRange, read_filters};
 pub use sample_api::{SampleApiError, SampleQuestion, sample_slice};
-pub use session::{NormalizedSession, RawSession, SessionError, SessionProgress};
+pub use session::{
+    NormalizedSession, RawSession, SessionError, SessionProgress, SynchronisedSession,
+};
 pub use slice::SliceId;
 pub use stream::{Archive, SliceStream};

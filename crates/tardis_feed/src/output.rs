@@ -9,6 +9,10 @@ use crate::frames;
 /// does not count, small enough that it stays in the processor's cache.
 pub(crate) const CHUNK_BYTES: usize = 128 << 10;
 
+/// A chunk of at most this many bytes is handed over as a copy of just its size, so that many small
+/// ones that wait for their clients do not hold the room of as many full ones.
+const SMALL_CHUNK_BYTES: usize = CHUNK_BYTES / 16;
+
 /// How messages are set apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
@@ -75,11 +79,21 @@ impl ChunkWriter {
             events.ingest = Timestamp::now();
             batch
         });
-        Chunk {
-            lines: std::mem::take(&mut self.lines),
-            messages: std::mem::take(&mut self.messages),
-            events,
+        Chunk { lines: self.take_lines(), messages: std::mem::take(&mut self.messages), events }
+    }
+
+    /// Forgets what was written since the last chunk.
+    pub(crate) fn discard(&mut self) {
+        self.take_chunk();
+    }
+
+    fn take_lines(&mut self) -> Vec<u8> {
+        if self.lines.len() > SMALL_CHUNK_BYTES {
+            return std::mem::take(&mut self.lines);
         }
+        let lines = self.lines.as_slice().to_vec();
+        self.lines.clear();
+        lines
     }
 
     fn begin(&mut self) {
@@ -107,5 +121,27 @@ impl Sink for ChunkWriter {
         if let Some(events) = &mut self.events {
             events.encoder.encode(message, events.ingest, &mut events.buffer);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_chunk_holds_no_more_room_than_it_needs() {
+        let mut writer = ChunkWriter::new(Framing::Lines, None);
+        for text in [&b"one\n"[..], b"another\n"] {
+            writer.raw_line().extend_from_slice(text);
+            let chunk = writer.take_chunk();
+            assert_eq!((chunk.lines.as_slice(), chunk.messages), (text, 1));
+            assert!(chunk.lines.capacity() <= SMALL_CHUNK_BYTES);
+            assert!(writer.is_empty());
+        }
+        let long = vec![b'x'; CHUNK_BYTES];
+        writer.raw_line().extend_from_slice(&long);
+        assert!(writer.is_full());
+        assert_eq!(writer.take_chunk().lines, long);
+        assert!(writer.is_empty() && !writer.is_full());
     }
 }

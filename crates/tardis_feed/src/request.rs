@@ -125,17 +125,33 @@ impl RawRequest {
     pub fn parse(json: &str) -> Result<Self, RequestError> {
         let value = parse_json(json, Self::EXAMPLE)?;
         let options = Options::of(&value, "a JSON object")?;
-        let id = options.text("exchange")?;
-        let (exchange, channels) = exchange_ids()
-            .find(|known| *known == id)
-            .and_then(|known| Some((known, exchange_channels(known)?)))
-            .ok_or_else(|| unusable("exchange", &id, one_of(exchange_ids())))?;
+        let (exchange, channels) = options.exchange()?;
         Ok(Self {
             exchange,
             filters: options.filters(channels)?,
             with_disconnects: options.flag("withDisconnects")?,
             terms: options.terms()?,
         })
+    }
+
+    /// A request of which exchange and range come one by one, as from a URL's query, and the filters
+    /// from elsewhere; they are checked as those of [`RawRequest::parse`]. An empty text counts as
+    /// not given.
+    pub fn of_parts(
+        exchange: &str,
+        from: &str,
+        to: &str,
+        filters: Vec<Filter>,
+    ) -> Result<Self, RequestError> {
+        let given = [("exchange", exchange), ("from", from), ("to", to)];
+        let given = given.into_iter().filter(|(_, text)| !text.is_empty());
+        let fields = given.map(|(name, text)| (name.to_owned(), Value::from(text))).collect();
+        let options = Options(&fields);
+        let (exchange, channels) = options.exchange()?;
+        for filter in &filters {
+            check_channel(&filter.channel, channels)?;
+        }
+        Ok(Self { exchange, filters, with_disconnects: false, terms: options.terms()? })
     }
 }
 
@@ -201,6 +217,13 @@ fn unusable(
     RequestError::Unusable { option, value, remedy: remedy.into() }
 }
 
+fn check_channel(channel: &str, channels: &[&str]) -> Result<(), RequestError> {
+    if channels.contains(&channel) {
+        return Ok(());
+    }
+    Err(unusable("filters[].channel", channel, one_of(channels.iter().copied())))
+}
+
 /// The fields of an object of options.
 struct Options<'a>(&'a Map<String, Value>);
 
@@ -234,6 +257,15 @@ impl<'a> Options<'a> {
                 Err(RequestError::Missing { option, remedy: remedy.into() })
             }
         }
+    }
+
+    /// An exchange of the archive, and its channels.
+    fn exchange(&self) -> Result<(&'static str, &'static [&'static str]), RequestError> {
+        let id = self.text("exchange")?;
+        exchange_ids()
+            .find(|known| *known == id)
+            .and_then(|known| Some((known, exchange_channels(known)?)))
+            .ok_or_else(|| unusable("exchange", &id, one_of(exchange_ids())))
     }
 
     fn texts(&self, option: &'static str) -> Result<Option<Vec<String>>, RequestError> {
@@ -284,10 +316,7 @@ impl<'a> Options<'a> {
                     .get("channel")
                     .and_then(Value::as_str)
                     .ok_or_else(|| unusable("filters[]", filter, SHAPE))?;
-                if !channels.contains(&channel) {
-                    let remedy = one_of(channels.iter().copied());
-                    return Err(unusable("filters[].channel", channel, remedy));
-                }
+                check_channel(channel, channels)?;
                 let symbols = filter.get("symbols").filter(|symbols| !symbols.is_null());
                 let symbols = symbols
                     .map(|value| {
@@ -475,6 +504,40 @@ mod tests {
             ),
         ] {
             let found = parse(filters).unwrap_err().to_string();
+            assert!(found.starts_with(expected), "{found}");
+        }
+    }
+
+    #[test]
+    fn requests_of_parts_are_checked_as_those_of_options() {
+        let trade = || Filter { channel: "trade".to_owned(), symbols: None };
+        let of = |exchange: &str, from: &str, to: &str, channel: &str| {
+            let filter = Filter { channel: channel.to_owned(), ..trade() };
+            RawRequest::of_parts(exchange, from, to, vec![filter])
+                .map_err(|error| error.to_string())
+        };
+        let request = of("bitmex", "2020-02-01", "2020-02-01T00:05:30Z", "trade").unwrap();
+        assert_eq!((request.exchange, request.filters), ("bitmex", vec![trade()]));
+        assert_eq!(request.terms.range.to.to_string(), "2020-02-01T00:05:00.000Z");
+        assert!(!request.with_disconnects && request.terms.api_key.is_none());
+        for (found, expected) in [
+            (of("", "2020-02-01", "2020-02-01", "trade"), "the option `exchange` is missing: give"),
+            (of("mtgox", "", "", ""), "the option `exchange` cannot be \"mtgox\": give one of as"),
+            (of("bitmex", "", "2020-02-01", "trade"), "the option `from` is missing: give a date"),
+            (
+                of("bitmex", "2020-02-01", "now", "trade"),
+                "the option `to` cannot be \"now\": give a",
+            ),
+            (
+                of("bitmex", "2020-02-01", "2020-01-01", "trade"),
+                "the option `to` (2020-01-01T00:00",
+            ),
+            (
+                of("bitmex", "2020-02-01", "2020-02-01", "trades"),
+                "the option `filters[].channel` cannot be \"trades\": give one of trade, ",
+            ),
+        ] {
+            let found = found.unwrap_err();
             assert!(found.starts_with(expected), "{found}");
         }
     }

@@ -8,10 +8,13 @@ mod line_reader;
 mod normalized;
 mod progress;
 mod raw;
+mod synchronised;
+mod turns;
 
 pub use normalized::NormalizedSession;
 pub use progress::SessionProgress;
 pub use raw::RawSession;
+pub use synchronised::SynchronisedSession;
 
 use std::sync::Arc;
 

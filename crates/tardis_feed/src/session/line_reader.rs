@@ -11,7 +11,7 @@ use crate::block::Block;
 use crate::error::FeedError;
 use crate::line::Lines;
 use crate::options::SliceRange;
-use crate::request::TimeRange;
+use crate::request::{RawRequest, TimeRange};
 use crate::stream::{Archive, SliceStream};
 
 /// A part of a stream's range, and what is asked for in it.
@@ -70,6 +70,18 @@ impl LineReader {
             block: None,
             position: Position::default(),
         }
+    }
+
+    /// The lines that a raw request asks for: all of its range is one segment.
+    pub(super) fn of_raw(
+        archive: &Archive,
+        request: RawRequest,
+        progress: &Arc<SessionProgress>,
+    ) -> Result<Self, FeedError> {
+        let RawRequest { exchange, filters, terms, .. } = request;
+        let archive = archive.for_request(terms.api_key, terms.auto_cleanup)?;
+        let segments = [Segment { range: terms.range, filters }];
+        Ok(Self::new(archive, exchange, terms.wait_minutes, segments, progress))
     }
 
     /// Sees to it that there are lines to read, unless there are no more. With `or_not` it does not

@@ -7,9 +7,10 @@
 use std::sync::Arc;
 
 use bronze_core::BronzeEncoder;
-use market_data::{Normalization, SentTypes, StreamPlan, Timestamp};
+use market_data::{Normalization, SentTypes, StreamPlan};
 
 use super::line_reader::{LineReader, Ready, Segment, position_of};
+use super::turns::{Bound, micros, next_turn};
 use super::{Output, SessionError, SessionProgress};
 use crate::error::FeedError;
 use crate::line::Line;
@@ -35,10 +36,6 @@ struct Stream {
     last: i64,
     has_ended: bool,
 }
-
-/// Up to where a stream may be read before it is another's turn: a time, and whether a line of just
-/// that time is still its own.
-type Bound = Option<(i64, bool)>;
 
 impl NormalizedSession {
     /// A session that answers `requests`, merged into one. With an encoder, chunks have events too.
@@ -84,7 +81,8 @@ impl NormalizedSession {
             if self.output.failure.is_some() {
                 continue;
             }
-            let Some((turn, bound)) = next_turn(&self.streams) else {
+            let Some((turn, bound)) = next_turn(self.streams.iter().map(|stream| stream.head))
+            else {
                 return Ok(self.output.rest());
             };
             if let Err(failure) = self.streams[turn].write_lines(bound, &mut self.output.writer) {
@@ -96,23 +94,6 @@ impl NormalizedSession {
             }
         }
     }
-}
-
-/// The stream whose line is the oldest, and up to where it goes on.
-fn next_turn(streams: &[Stream]) -> Option<(usize, Bound)> {
-    let mut oldest: Option<(i64, usize)> = None;
-    let mut second: Option<(i64, usize)> = None;
-    for (index, stream) in streams.iter().enumerate() {
-        let Some(head) = stream.head else { continue };
-        let candidate = (head, index);
-        if oldest.is_none_or(|oldest| candidate < oldest) {
-            (oldest, second) = (Some(candidate), oldest);
-        } else if second.is_none_or(|second| candidate < second) {
-            second = Some(candidate);
-        }
-    }
-    let (_, turn) = oldest?;
-    Some((turn, second.map(|(time, other)| (time, turn < other))))
 }
 
 impl Stream {
@@ -181,7 +162,7 @@ impl Stream {
             match lines.next() {
                 Some(Ok(Line::Message { time, message, .. })) => {
                     let moment = micros(time);
-                    if is_beyond(moment, bound) {
+                    if bound.is_before(moment) {
                         self.head = Some(moment);
                         break;
                     }
@@ -193,7 +174,7 @@ impl Stream {
                     }
                 }
                 Some(Ok(Line::Disconnect)) => {
-                    if is_beyond(self.last, bound) {
+                    if bound.is_before(self.last) {
                         self.head = Some(self.last);
                         break;
                     }
@@ -213,14 +194,6 @@ impl Stream {
         self.reader.go_on_at(position);
         outcome
     }
-}
-
-fn is_beyond(time: i64, bound: Bound) -> bool {
-    bound.is_some_and(|(limit, inclusive)| time > limit || time == limit && !inclusive)
-}
-
-fn micros(time: Timestamp) -> i64 {
-    time.micros().unwrap_or(i64::MIN)
 }
 
 /// The range, cut where a way of mapping ends.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::line_reader::{LineReader, Ready, Segment, position_of};
+use super::line_reader::{LineReader, Ready, position_of};
 use super::{Output, SessionError, SessionProgress};
 use crate::error::FeedError;
 use crate::line::Line;
@@ -26,11 +26,9 @@ impl RawSession {
         request: RawRequest,
         progress: &Arc<SessionProgress>,
     ) -> Result<Self, FeedError> {
-        let RawRequest { exchange, filters, with_disconnects, terms } = request;
-        let archive = archive.for_request(terms.api_key, terms.auto_cleanup)?;
-        let segments = [Segment { range: terms.range, filters }];
+        let with_disconnects = request.with_disconnects;
         Ok(Self {
-            reader: LineReader::new(archive, exchange, terms.wait_minutes, segments, progress),
+            reader: LineReader::of_raw(archive, request, progress)?,
             with_disconnects,
             after_disconnect: false,
             output: Output::new(ChunkWriter::new(Framing::Lines, None), progress),

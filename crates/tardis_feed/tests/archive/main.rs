@@ -7,3 +7,4 @@ mod loopback;
 #[cfg(unix)]
 mod processes;
 mod replay;
+mod synchronised;
