@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 import tardis_fast
-from tardis_fast.options.settings import SECTIONS
+from tardis_fast.options import BUSES
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "tardis-fast"
 SAMPLES = (files(tardis_fast) / "samples" / "messages.jsonl").read_bytes()
@@ -52,7 +52,9 @@ def test_help(command: str) -> None:
     assert run(command, "--help") == (0, expected(f"{command}-help"), "")
 
 
-@pytest.mark.parametrize("section", [model.section for model in SECTIONS])
+@pytest.mark.parametrize(
+    "section", [*(bus.section for bus in BUSES), "delivery", "bronze", "archive", "log"]
+)
 def test_help_of_a_bus(section: str) -> None:
     assert run("publish", "--help-bus", section) == (0, expected(f"help-bus-{section}"), "")
 
@@ -110,6 +112,14 @@ def test_a_flag_beats_the_environment_and_that_the_file(tmp_path: Path) -> None:
     environment = {"TM_LAKE_ROLL_MB": "environment"}
     assert named.format("environment") in run(*config, env=environment).err
     assert named.format("flag") in run(*config, "--lake-roll-mb", "flag", env=environment).err
+
+
+def test_options_of_another_command_do_not_disturb(tmp_path: Path) -> None:
+    file = tmp_path / "all.toml"
+    file.write_text('[server]\nport = "x"\n[archive]\nendpoint = "x"\n[log]\nformat = "x"\n')
+    environment = {"TM_PORT": "tcp://10.0.0.1:80", "TM_MAX_SESSIONS": "x"}
+    done = run("check", *lake(tmp_path), "--config", file, env=environment)
+    assert done.code == 0, done.err
 
 
 def lake(directory: Path) -> tuple[str, ...]:

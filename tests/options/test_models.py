@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from tardis_fast import ConfigError
-from tardis_fast.commands.bus_flags import EXAMPLES
+from tardis_fast.commands.option_flags import EXAMPLES
 from tardis_fast.options import (
     BUSES,
     DeliveryOptions,
     KafkaOptions,
     KinesisOptions,
+    LogOptions,
     NatsOptions,
     RedisOptions,
+    ServerOptions,
     SqsOptions,
 )
 from tardis_fast.options.settings import SECTIONS
@@ -219,3 +221,40 @@ def test_a_password_in_a_server_url_is_not_shown() -> None:
     assert "nats://***@host:4222,nats://other" in repr(options)
     assert "hunter2" not in repr(NatsOptions(servers=["nats://me:hunter2@host:4222"]))
     assert "hunter2" in options.to_core()
+
+
+def test_the_server_has_a_value_for_everything_it_needs() -> None:
+    server = ServerOptions()
+    assert (server.port, server.host, server.max_sessions) == (8000, "127.0.0.1", 1000)
+    assert (server.max_options_kb, server.slow_client_timeout) == (64, 135.0)
+    switches = [known.field for known in ServerOptions.options() if known.form.is_switch]
+    assert [field for field in switches if getattr(server, field)] == ["request_log"]
+    assert (server.token, ServerOptions(auth_token="hunter2").token) == (None, "hunter2")
+    assert "hunter2" not in repr(ServerOptions(auth_token="hunter2"))
+    assert ServerOptions(port=None, host=None) == server  # type: ignore[arg-type]
+    for known in (*ServerOptions.options(), *LogOptions.options()):
+        assert known.default or known.form.is_secret
+
+
+@pytest.mark.parametrize(
+    ("values", "refusal"),
+    [
+        ({"port": 65_536}, "--port: 65536 is out of range; give 1 to 65535"),
+        ({"port": [0]}, "--port: `[0]` is not a whole number; give one"),
+        ({"max_sessions": 0}, "--max-sessions: 0 is out of range; give 1 or more"),
+        ({"auth_token": " "}, "--auth-token: it is empty; give a token, or leave the option out"),
+        ({"sample": "x"}, "--sample: `x` is neither true nor false; write one of the two"),
+        ({"prot": 1}, "server: `prot` is no option; did you mean `port`?"),
+        ({"prot": None}, "server: `prot` is no option; did you mean `port`?"),
+    ],
+)
+def test_what_the_server_cannot_use_is_refused(values: dict[str, Any], refusal: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        ServerOptions(**values)
+    assert str(raised.value) == refusal
+
+
+def test_the_format_of_the_log_is_one_of_two() -> None:
+    with pytest.raises(ConfigError) as raised:
+        LogOptions.from_keys({"format": "xml"})
+    assert str(raised.value) == "--log-format: `xml` is not known; use text or json"

@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from tardis_fast import ConfigError
-from tardis_fast.options import DeliveryOptions, KafkaOptions, Settings, load_settings
+from tardis_fast.options import (
+    BUSES,
+    DeliveryOptions,
+    FeedOptions,
+    KafkaOptions,
+    LogOptions,
+    ServerOptions,
+    Settings,
+    load_settings,
+)
 from tardis_fast.options.kafka import kafka_of_event_bus
 
 
@@ -69,6 +78,35 @@ def test_a_bus_is_off_unless_one_of_its_options_is_given() -> None:
     settings = load_settings({}, environment, None)
     assert told(settings) == {"nats": {"tls": True}}
     assert told(load_settings({}, {}, None)) == {}
+
+
+def test_server_archive_and_log_have_their_sections(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        '[server]\nport = 9000\nmax_sessions = 5\n[archive]\nendpoint = "http://a/v1"\n'
+        '[log]\nformat = "json"\n',
+    )
+    environment = {"TM_API_KEY": "hunter2", "TM_PORT": "9001", "TM_CLUSTER_MODE": "yes"}
+    settings = load_settings({"server": {"host": "::1"}}, environment, file)
+    assert settings.server == ServerOptions(
+        port=9001, host="::1", cluster_mode=True, max_sessions=5
+    )
+    assert settings.archive == FeedOptions(endpoint="http://a/v1", api_key="hunter2")
+    assert settings.log == LogOptions(format="json")
+    assert "hunter2" not in repr(settings)
+
+
+def test_what_no_section_of_the_program_needs_is_not_read(tmp_path: Path) -> None:
+    file = written(
+        tmp_path, '[server]\nport = "many"\n[kafka]\ntopic = "t"\n[archive]\noffline = "x"\n'
+    )
+    environment = {"TM_PORT": "tcp://10.0.0.1:80", "TM_LOG_FORMAT": "x"}
+    settings = load_settings({}, environment, file, (*BUSES, DeliveryOptions))
+    assert told(settings) == {"kafka": {"topic": "t"}}
+    assert settings.server == ServerOptions()
+    with pytest.raises(ConfigError) as raised:
+        load_settings({}, environment, file, (ServerOptions,))
+    assert str(raised.value) == "--port: `tcp://10.0.0.1:80` is not a whole number; give one"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +218,11 @@ def test_objects_and_mappings_are_taken() -> None:
     settings = Settings.of_objects(
         {"kafka": KafkaOptions(topic="a"), "kinesis": {"stream_name": "s"}, "redis": None},
         delivery={"max_memory_mb": 1},
+        server={"port": 0},
+        archive=FeedOptions(offline=True),
     )
+    assert settings.server == ServerOptions(port=0)
+    assert settings.archive == FeedOptions(offline=True)
     assert told(settings) == {"kafka": {"topic": "a"}, "kinesis": {"stream": "s"}}
     assert settings.delivery == DeliveryOptions(max_memory_mb=1)
     assert settings.with_state("/s", spill=False).delivery == DeliveryOptions(

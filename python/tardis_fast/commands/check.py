@@ -7,19 +7,20 @@ from rich.console import Console
 from rich.table import Table
 
 from tardis_fast.bus_stats import BusCheck
-from tardis_fast.commands.bus_flags import BusCommand, bus_options, settings_of
+from tardis_fast.commands.option_flags import BusCommand, options_of, settings_of
+from tardis_fast.options import BUSES, BronzeOptions, DeliveryOptions
 from tardis_fast.publisher import check_buses
 
 
 @click.command(cls=BusCommand)
-@bus_options(with_encoding=False)
+@options_of(*BUSES, DeliveryOptions)
 @click.pass_context
 def check(context: click.Context, /, **_: object) -> None:
     """Check the configuration and try the connection of every bus.
 
     Ends with 0 if every bus answered, 1 if one did not, 2 if the configuration cannot be used.
     """
-    settings = settings_of(context)
+    settings = settings_of(context, BronzeOptions)
     settings.bronze.encoder()
     checks = check_buses(settings)
     table = Table()

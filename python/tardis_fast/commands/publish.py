@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.table import Table
 
 from tardis_fast._core import InvalidEventError, InvalidMessageError
-from tardis_fast.commands.bus_flags import BusCommand, bus_options, settings_of
 from tardis_fast.commands.event_files import (
     STANDARD_INPUT,
     Kind,
@@ -23,7 +22,9 @@ from tardis_fast.commands.event_files import (
     record_chunks,
     sources,
 )
+from tardis_fast.commands.option_flags import BusCommand, options_of, settings_of
 from tardis_fast.commands.terminal import log_to, progress
+from tardis_fast.options import BUSES, BronzeOptions, DeliveryOptions, FeedOptions, LogOptions
 from tardis_fast.publisher import BusStats, Publisher, Remainder
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class _Stopped(BaseException):
 
 @click.command(cls=BusCommand)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@bus_options(with_encoding=True)
+@options_of(*BUSES, DeliveryOptions, BronzeOptions, FeedOptions, LogOptions)
 @click.pass_context
 def publish(context: click.Context, /, files: tuple[str, ...], **_: object) -> None:
     """Publish messages or events from files to the configured buses.

@@ -1,218 +1,55 @@
 """What all options share: how a field is declared, read, shown and handed to the core.
 
 A field of a model is the one declaration of an option. Its flag, environment name, key in the
-configuration file, help text and place in the core's JSON are derived from it here. The forms below
-check that a value has the right shape; what it means is checked by the core, with the same words.
+configuration file, help text and place in the core's JSON are derived from it here.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from tardis_fast._core import ConfigError
+from tardis_fast.options.forms import Form, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from pydantic.fields import FieldInfo
-
-_TRUTHS = {"true": True, "1": True, "yes": True, "on": True}
-_FALSEHOODS = {"false": False, "0": False, "no": False, "off": False}
-_SWITCH_WORDS = _TRUTHS | _FALSEHOODS
-_LARGEST_PORT = 65_535
-_USER_IN_URL = re.compile(r"://[^/@,\s]*@")
-
-
-@dataclass(frozen=True)
-class Form:
-    """How a value is written on the command line."""
-
-    metavar: str
-    repeats: bool = False
-    """Whether the flag may be given more than once; the texts are joined by commas."""
-    is_switch: bool = False
-    is_secret: bool = False
-
-
-def shown(value: object) -> str:
-    """Return a value for an error text: what may be a password in a URL is not in it."""
-    text = value if isinstance(value, str) else repr(value)
-    return _USER_IN_URL.sub("://***@", text)
-
-
-def _read_text(value: object) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    raise ValueError(f"`{shown(value)}` is not text; give text")
-
-
-def _read_path(value: object) -> str | None:
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    return _read_text(value)
-
-
-def _read_secret(value: object) -> SecretStr | None:
-    if value is None or isinstance(value, SecretStr):
-        return value
-    if isinstance(value, str):
-        return SecretStr(value)
-    raise ValueError("its value is not text; give text")
-
-
-def _read_whole(value: object) -> int | None:
-    if value is None:
-        return None
-    try:
-        if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise TypeError  # noqa: TRY301 - one refusal for all that is no whole number
-        number = int(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"`{shown(value)}` is not a whole number; give one") from None
-    if number < 0:
-        raise ValueError(f"{number} is out of range; give 0 or more")
-    return number
-
-
-def _read_port(value: object) -> int | None:
-    port = _read_whole(value)
-    if port is not None and not 0 < port <= _LARGEST_PORT:
-        raise ValueError(f"{port} is out of range; give 1 to {_LARGEST_PORT}")
-    return port
-
-
-def _read_seconds(value: object) -> float | None:
-    if value is None:
-        return None
-    try:
-        if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-            raise TypeError  # noqa: TRY301 - as above
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"`{shown(value)}` is not a number; give seconds") from None
-    if not 0 <= number <= 1e6:  # noqa: PLR2004 - about twelve days; NaN is refused as well
-        raise ValueError(f"{value} is out of range; give 0 to 1000000")
-    return number
-
-
-def _read_switch(value: object) -> bool | None:
-    if value is None or isinstance(value, bool):
-        return value
-    word = _SWITCH_WORDS.get(str(value).strip().lower())
-    if word is None:
-        raise ValueError(f"`{shown(value)}` is neither true nor false; write one of the two")
-    return word
-
-
-def _read_names(value: object) -> str | tuple[str, ...] | None:
-    if value is None or isinstance(value, str):
-        return value
-    if not isinstance(value, Sequence) or not all(isinstance(name, str) for name in value):
-        raise ValueError(f"`{shown(value)}` is no list of texts; write a,b or give a list")
-    return tuple(value)
-
-
-def _pairs(value: object) -> tuple[tuple[str, str], ...] | None:
-    """Return the pairs of a mapping or a list of pairs; `None` if it is neither."""
-    entries: Any = list(value.items()) if isinstance(value, Mapping) else value
-    if not isinstance(entries, Sequence) or isinstance(entries, (str, bytes)):
-        return None
-    pairs = []
-    for entry in entries:
-        if not isinstance(entry, Sequence) or isinstance(entry, (str, bytes)) or len(entry) != 2:  # noqa: PLR2004
-            return None
-        key, text = entry[0], entry[1]
-        if isinstance(text, SecretStr):
-            text = text.get_secret_value()
-        if isinstance(text, bool):
-            text = "true" if text else "false"
-        elif isinstance(text, (int, float)):
-            text = str(text)
-        if not isinstance(key, str) or not isinstance(text, str):
-            return None
-        pairs.append((key, text))
-    return tuple(pairs)
-
-
-def _read_pairs(value: object) -> str | tuple[tuple[str, str], ...] | None:
-    if value is None or isinstance(value, str):
-        return value
-    pairs = _pairs(value)
-    if pairs is None:
-        raise ValueError(
-            f"`{shown(value)}` has no pairs of texts; write a:b,c:d or give a mapping of texts"
-        )
-    return pairs
-
-
-def _read_properties(value: object) -> SecretStr | tuple[tuple[str, SecretStr], ...] | None:
-    """Read properties of which some may be passwords, so no value is shown."""
-    if value is None or isinstance(value, SecretStr):
-        return value
-    if isinstance(value, str):
-        return SecretStr(value)
-    pairs = _pairs(value)
-    if pairs is None:
-        raise ValueError("it has no pairs of texts; write k=v,k=v or give a mapping of texts")
-    return tuple((key, SecretStr(text)) for key, text in pairs)
-
-
-# The types of fields: what a caller may give, and how it is read and written.
-Text = Annotated[str | None, PlainValidator(_read_text), Form("TEXT")]
-PathText = Annotated[str | Path | None, PlainValidator(_read_path), Form("PATH")]
-Secret = Annotated[
-    str | SecretStr | None, PlainValidator(_read_secret), Form("TEXT", is_secret=True)
-]
-Whole = Annotated[int | None, PlainValidator(_read_whole), Form("N")]
-Port = Annotated[int | None, PlainValidator(_read_port), Form("N")]
-Seconds = Annotated[float | None, PlainValidator(_read_seconds), Form("SECONDS")]
-Switch = Annotated[bool | None, PlainValidator(_read_switch), Form("", is_switch=True)]
-Names = Annotated[
-    str | Sequence[str] | None, PlainValidator(_read_names), Form("A,B", repeats=True)
-]
-Pairs = Annotated[
-    str | Mapping[str, str] | Sequence[tuple[str, str]] | None,
-    PlainValidator(_read_pairs),
-    Form("A:B,C:D", repeats=True),
-]
-Properties = Annotated[
-    str | Mapping[str, str] | Sequence[tuple[str, str]] | None,
-    PlainValidator(_read_properties),
-    Form("K=V,K=V", repeats=True, is_secret=True),
-]
 
 
 def option(  # noqa: PLR0913 - each is one fact about an option
     description: str,
     *,
     default: str | None = None,
+    value: str | float | None = None,
     metavar: str | None = None,
     key: str | None = None,
     aliases: tuple[str, ...] = (),
     for_core: bool = True,
+    in_help: bool = False,
 ) -> Any:  # noqa: ANN401 - the type of the field it declares
     """Declare an option.
 
-    `default` is what the core takes when the option is not given; `key` is the option's name where
-    that is no Python name; `aliases` are other keys it may be written by.
+    `default` is what the core takes when the option is not given, in words; `value` is what the
+    field holds then. `key` is the option's name where that is no Python name; `aliases` are other
+    keys it may be written by; `in_help` is for the few that plain `--help` has room for.
     """
+    if default is None and value is not None:
+        default = ("on" if value else "off") if isinstance(value, bool) else f"{value}"
     facts: dict[str, Any] = {
         "default": default,
         "metavar": metavar,
         "key": key,
         "aliases": list(aliases),
         "for_core": for_core,
+        "in_help": in_help,
     }
-    return Field(default=None, description=description, json_schema_extra={"option": facts})
+    return Field(default=value, description=description, json_schema_extra={"option": facts})
 
 
 @dataclass(frozen=True)
@@ -228,6 +65,7 @@ class Option:
     default: str | None
     form: Form
     for_core: bool
+    in_help: bool
 
     @property
     def flag(self) -> str:
@@ -269,6 +107,7 @@ def _option_of(model: type[OptionsModel], field: str, info: FieldInfo) -> Option
         default=facts["default"],
         form=form,
         for_core=facts["for_core"],
+        in_help=facts["in_help"],
     )
 
 
@@ -291,8 +130,16 @@ class OptionsModel(BaseModel):
 
     def __init__(self, **values: Any) -> None:  # noqa: ANN401 - pydantic checks them
         refusal = None
+        known = type(self).model_fields
         try:
-            super().__init__(**values)
+            # None is as good as not given, also where an option has a value of its own.
+            super().__init__(
+                **{
+                    name: value
+                    for name, value in values.items()
+                    if value is not None or name not in known
+                }
+            )
         except ValidationError as error:
             refusal = self._refusal(error)
         # Raised out here so that no secret comes along in pydantic's own error, as the context.

@@ -3,7 +3,8 @@
 from typing import Any, ClassVar
 
 from tardis_fast._core import BronzeEncoder, ConfigError, TardisFastError
-from tardis_fast.options.base import OptionsModel, Pairs, Text, option
+from tardis_fast.options.base import OptionsModel, option
+from tardis_fast.options.forms import Pairs, Text
 
 
 class BronzeOptions(OptionsModel):
@@ -11,17 +12,19 @@ class BronzeOptions(OptionsModel):
 
     section: ClassVar[str] = "bronze"
 
-    source: Text = option("Producer that the events name.", default="tardis-fast")
+    source: Text = option("Producer that the events name.", default="tardis-fast", in_help=True)
     origin: Text = option(
         "How the events came to be.",
         default="unspecified",
         metavar="unspecified|realtime|replay|archive",
+        in_help=True,
     )
-    meta: Pairs = option("Pairs for every event's meta.", metavar="KEY:VALUE,...")
+    meta: Pairs = option("Pairs for every event's meta.", metavar="KEY:VALUE,...", in_help=True)
     book_changes: Text = option(
         "Publish a book change as an event per level, or as one event.",
         default="level",
         metavar="level|message",
+        in_help=True,
     )
 
     def encoder(self) -> BronzeEncoder:

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from tardis_fast._core import ConfigError
-from tardis_fast.options.base import OptionsModel, PathText, Seconds, Switch, Text, Whole, option
+from tardis_fast.options.base import OptionsModel, option
+from tardis_fast.options.forms import PathText, Seconds, Switch, Text, Whole
 
 DRAIN_TIMEOUT_SECONDS = 30.0
 
@@ -28,6 +29,7 @@ class DeliveryOptions(OptionsModel):
         "Where spill and dead letters are kept.",
         default="$XDG_STATE_HOME/tardis-fast or ~/.local/state/tardis-fast",
         for_core=False,
+        in_help=True,
     )
     spill: Switch = option("Let events wait on disk.", default="on", for_core=False)
     spill_dir: PathText = option("Where they wait.", default="spill in the state directory")
@@ -45,6 +47,7 @@ class DeliveryOptions(OptionsModel):
         "At the end, how long to wait for acknowledgements before the rest is spilled.",
         default=f"{DRAIN_TIMEOUT_SECONDS:.0f}",
         for_core=False,
+        in_help=True,
     )
 
     @property

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from tardis_fast._core import ConfigError
-from tardis_fast.options.base import (
-    BusOptions,
+from tardis_fast.options.base import BusOptions, option, unknown_name
+from tardis_fast.options.forms import (
     Names,
     Pairs,
     PathText,
@@ -14,9 +14,7 @@ from tardis_fast.options.base import (
     Switch,
     Text,
     Whole,
-    option,
     shown,
-    unknown_name,
 )
 
 

@@ -2,7 +2,8 @@
 
 from typing import ClassVar
 
-from tardis_fast.options.base import BusOptions, Names, PathText, Text, Whole, option
+from tardis_fast.options.base import BusOptions, option
+from tardis_fast.options.forms import Names, PathText, Text, Whole
 
 
 class LakeOptions(BusOptions):

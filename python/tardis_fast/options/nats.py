@@ -2,17 +2,8 @@
 
 from typing import ClassVar
 
-from tardis_fast.options.base import (
-    BusOptions,
-    Names,
-    Pairs,
-    PathText,
-    Secret,
-    Switch,
-    Text,
-    Whole,
-    option,
-)
+from tardis_fast.options.base import BusOptions, option
+from tardis_fast.options.forms import Names, Pairs, PathText, Secret, Switch, Text, Whole
 
 
 class NatsOptions(BusOptions):

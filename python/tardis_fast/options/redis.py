@@ -2,17 +2,8 @@
 
 from typing import ClassVar
 
-from tardis_fast.options.base import (
-    BusOptions,
-    Names,
-    Pairs,
-    Port,
-    Secret,
-    Switch,
-    Text,
-    Whole,
-    option,
-)
+from tardis_fast.options.base import BusOptions, option
+from tardis_fast.options.forms import Names, Pairs, Port, Secret, Switch, Text, Whole
 
 
 class RedisOptions(BusOptions):

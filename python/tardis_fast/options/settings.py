@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,14 @@ from tardis_fast._core import ConfigError
 from tardis_fast.options.base import BusOptions, OptionsModel, unknown_name
 from tardis_fast.options.bronze import BronzeOptions
 from tardis_fast.options.delivery import DeliveryOptions
+from tardis_fast.options.feed import FeedOptions
 from tardis_fast.options.kafka import KafkaOptions, kafka_of_event_bus
 from tardis_fast.options.kinesis import KinesisOptions
 from tardis_fast.options.lake import LakeOptions
+from tardis_fast.options.log import LogOptions
 from tardis_fast.options.nats import NatsOptions
 from tardis_fast.options.redis import RedisOptions
+from tardis_fast.options.server import ServerOptions
 from tardis_fast.options.sqs import SqsOptions
 
 if TYPE_CHECKING:
@@ -36,7 +39,14 @@ BUSES: tuple[type[BusOptions], ...] = (
     RedisOptions,
     LakeOptions,
 )
-SECTIONS: tuple[type[OptionsModel], ...] = (*BUSES, DeliveryOptions, BronzeOptions)
+SECTIONS: tuple[type[OptionsModel], ...] = (
+    *BUSES,
+    DeliveryOptions,
+    BronzeOptions,
+    FeedOptions,
+    ServerOptions,
+    LogOptions,
+)
 
 NO_BUS = (
     "no bus is configured; give the options of at least one of "
@@ -49,20 +59,25 @@ Given = Mapping[str, Mapping[str, object]]
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of all buses that are on, of delivery and of encoding."""
+    """The options of all buses that are on, and of everything else."""
 
     buses: Mapping[str, BusOptions] = field(default_factory=dict)
     delivery: DeliveryOptions = field(default_factory=DeliveryOptions)
     bronze: BronzeOptions = field(default_factory=BronzeOptions)
+    archive: FeedOptions = field(default_factory=FeedOptions)
+    server: ServerOptions = field(default_factory=ServerOptions)
+    log: LogOptions = field(default_factory=LogOptions)
 
     @classmethod
-    def of_objects(
+    def of_objects(  # noqa: PLR0913 - the sections, by name
         cls,
         buses: Mapping[str, object],
         *,
         event_bus: Mapping[str, Any] | None = None,
         delivery: DeliveryOptions | Mapping[str, Any] | None = None,
         bronze: BronzeOptions | None = None,
+        archive: FeedOptions | Mapping[str, Any] | None = None,
+        server: ServerOptions | Mapping[str, Any] | None = None,
     ) -> Settings:
         """Take objects, mappings or `None` by the name of the bus."""
         given = dict(buses)
@@ -80,6 +95,8 @@ class Settings:
             },
             delivery=_options(DeliveryOptions, delivery or {}),
             bronze=bronze or BronzeOptions(),
+            archive=_options(FeedOptions, archive or {}),
+            server=_options(ServerOptions, server or {}),
         )
 
     def with_state(
@@ -110,22 +127,28 @@ def _options(model: type[OptionsModel], given: object) -> Any:  # noqa: ANN401 -
     )
 
 
-def load_settings(flags: Given, environment: Mapping[str, str], file: Path | None) -> Settings:
-    """Merge the three sources: a flag beats the environment, and that beats the file."""
+def load_settings(
+    flags: Given,
+    environment: Mapping[str, str],
+    file: Path | None,
+    sections: Sequence[type[OptionsModel]] = SECTIONS,
+) -> Settings:
+    """Merge the three sources: a flag beats the environment, and that beats the file.
+
+    Only `sections` are read, and the others keep their defaults: what is in the environment or the
+    file for another program must not disturb this one.
+    """
     in_file = {} if file is None else _read_file(file)
     in_environment = _read_environment(environment)
     made: dict[str, Any] = {}
-    for model in SECTIONS:
+    for model in sections:
         values: dict[str, object] = {}
         for source in (in_file, in_environment, flags):
             _override(model, values, source.get(model.section, {}))
         if values:
             made[model.section] = model.from_keys(values)
-    return Settings(
-        buses={model.section: made[model.section] for model in BUSES if model.section in made},
-        delivery=made.get("delivery") or DeliveryOptions(),
-        bronze=made.get("bronze") or BronzeOptions(),
-    )
+    buses = {model.section: made.pop(model.section) for model in BUSES if model.section in made}
+    return Settings(buses=buses, **made)
 
 
 def _override(

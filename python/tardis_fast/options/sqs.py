@@ -2,7 +2,8 @@
 
 from typing import ClassVar
 
-from tardis_fast.options.base import BusOptions, Names, Pairs, Secret, Text, Whole, option
+from tardis_fast.options.base import BusOptions, option
+from tardis_fast.options.forms import Names, Pairs, Secret, Text, Whole
 
 
 class SqsOptions(BusOptions):

@@ -12,8 +12,6 @@ from tardis_fast.options import Settings, load_settings
 from tardis_fast.options.base import Option, OptionsModel
 from tardis_fast.options.settings import SECTIONS
 
-SHOWN = {"state_dir", "drain_timeout", "source", "origin", "meta", "book_changes"}
-"""Options that plain `--help` shows; those of a bus are too many for one screen."""
 EXAMPLES = {
     "kafka": "--kafka-brokers HOST:PORT --kafka-topic NAME",
     "kinesis": "--kinesis-stream NAME --kinesis-region REGION",
@@ -44,23 +42,22 @@ class BusCommand(click.Command):
             )
 
 
-def bus_options(*, with_encoding: bool) -> Callable[[Decorated], Decorated]:
-    """Give a command the options of all buses, of delivery and, if wanted, of encoding."""
+def options_of(*models: type[OptionsModel]) -> Callable[[Decorated], Decorated]:
+    """Give a command the options of these models, and `--config`."""
 
     def decorate(command: Decorated) -> Decorated:
         # click lists options in the order of decorators, which is from the last to the first.
         command = click.option(
             "--help-bus",
-            type=click.Choice([model.section for model in SECTIONS]),
+            type=click.Choice([model.section for model in models]),
             is_eager=True,
             expose_value=False,
             callback=_show_section,
-            help="Show the options of a bus, of delivery or of encoding, and exit.",
+            help="Show all options of a bus or of another section, and exit.",
         )(command)
-        for model in reversed(SECTIONS):
-            if with_encoding or model.section != "bronze":
-                for known in reversed(model.options()):
-                    command = _click_option(known)(command)
+        for model in reversed(models):
+            for known in reversed(model.options()):
+                command = _click_option(known)(command)
         return click.option(
             "--config",
             type=click.Path(path_type=Path),
@@ -72,17 +69,21 @@ def bus_options(*, with_encoding: bool) -> Callable[[Decorated], Decorated]:
     return decorate
 
 
-def settings_of(context: click.Context) -> Settings:
-    """Return the settings that flags, environment and configuration file give together."""
+def settings_of(context: click.Context, *others: type[OptionsModel]) -> Settings:
+    """Return the settings that flags, environment and configuration file give together.
+
+    They are those of the command's own sections, and of `others`, for which it has no flags.
+    """
     flags: dict[str, dict[str, object]] = {}
-    for model in SECTIONS:
+    own = [model for model in SECTIONS if _parameter_name(model.options()[0]) in context.params]
+    for model in own:
         for known in model.options():
             parameter = _parameter_name(known)
             if context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE:
                 value = context.params[parameter]
                 joined = ",".join(value) if known.form.repeats else value
                 flags.setdefault(model.section, {})[known.key] = joined
-    return load_settings(flags, os.environ, context.params["config"])
+    return load_settings(flags, os.environ, context.params["config"], [*own, *others])
 
 
 def _parameter_name(known: Option) -> str:
@@ -92,7 +93,7 @@ def _parameter_name(known: Option) -> str:
 def _click_option(known: Option) -> Callable[[Decorated], Decorated]:
     facts: dict[str, Any] = {
         "default": None,
-        "hidden": bool(known.prefix) or known.field not in SHOWN,
+        "hidden": not known.in_help,
     }
     if not known.form.is_switch:
         # Values stay texts: one reader checks them, wherever they come from.
