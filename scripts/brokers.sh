@@ -1,4 +1,4 @@
-# Sourced after setup.sh: installs the brokers that tests and benches start, outside of the work tree.
+# Sourced after debian.sh: installs the brokers that tests and benches start, outside of the work tree.
 # What is installed, and in which version, stands in tests/brokers/install.
 # shellcheck shell=bash
 
@@ -32,31 +32,13 @@ install_go_tools() {
   mv -f "$brokers/bin/server" "$brokers/bin/toxiproxy-server"
 }
 
-# Redis is in no package registry; the distribution's own serves.
-install_redis() {
-  command -v redis-server >/dev/null && return
-  local remedy="Install it: apt-get install redis-server." policy='' failed=''
-  command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] ||
-    fail "redis-server is needed and was not found on PATH. $remedy"
-  say "Broker: redis-server"
-  # By this answer Debian's packages leave their services unstarted.
-  if [ ! -e /usr/sbin/policy-rc.d ]; then
-    policy=/usr/sbin/policy-rc.d
-    printf '#!/bin/sh\nexit 101\n' >"$policy"
-    chmod +x "$policy"
-  fi
-  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
-    apt-get install -qq -y --no-install-recommends redis-server >/dev/null; } || failed=yes
-  [ -z "$policy" ] || rm "$policy"
-  [ -z "$failed" ] || fail "redis-server could not be installed. $remedy"
-}
-
 setup_brokers() {
   check_broker_tools
   once "$brokers/kafka/.stamp" "$pins/kafka.pom.xml" -- copy_jars kafka
   once "$brokers/elasticmq/.stamp" "$pins/elasticmq.pom.xml" -- copy_jars elasticmq
   once "$brokers/kinesis/.stamp" "$pins/package-lock.json" -- install_kinesis
   once "$brokers/bin/.stamp" "$pins/go.mod" "$pins/go.sum" -- install_go_tools
-  install_redis
+  # Redis is in no package registry; the distribution's own serves.
+  install_debian_package redis-server redis-server
   export TARDIS_FAST_BROKERS=$brokers
 }
