@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
-from brokers.ports import free_port
 from typing_extensions import Self
 
+from brokers.ports import free_port
 from tardis_fast.page import page_bytes
 
 if TYPE_CHECKING:

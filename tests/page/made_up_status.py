@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from importlib.resources import files
@@ -116,7 +117,7 @@ def bus(name: str, **changes: Any) -> dict[str, Any]:
 
 def events(answer: int) -> list[dict[str, Any]]:
     """Return eight messages of the samples, other ones with each answer."""
-    lines = files("tardis_fast").joinpath("samples", "messages.jsonl").read_text().splitlines()
+    lines = files("tardis_fast").joinpath("samples/messages.jsonl").read_text().splitlines()
     first = answer % len(lines)
     return [json.loads(line) for line in (lines + lines)[first : first + 8]]
 
@@ -220,5 +221,5 @@ def busy(answer: int) -> dict[str, Any]:
     state = status(answer, sessions=sessions, buses=[healthy, struggling], events=events(answer))
     state["totals"]["sessionsRunning"] = 2
     # Waves, so that the line of the last two minutes has a shape.
-    state["totals"]["messages"] += 2_500 * (answer % 7) + 900 * (answer % 3)
+    state["totals"]["messages"] += round(9_000 * math.sin(answer / 5) + 1_500 * math.sin(answer))
     return state
