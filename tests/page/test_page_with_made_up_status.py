@@ -77,19 +77,27 @@ def test_nothing_is_wider_than_the_window(chromium: Browser, tmp_path: Path) -> 
         said["sessions"][3]["error"] = "x" * 400
         said["sessions"][0]["symbols"] = ["Y" * 120]
         said["buses"][1]["last_error"] = "z" * 400
-        said["buses"][0]["accepted"] = 123_456_789_012
+        said["buses"][0]["accepted"] = 9_876_543_210
+        said["buses"][1]["accepted"] = 123_456_789_012
+        said["totals"]["messages"] = 9_876_543_210
         return said
 
     with shown(chromium, answers, size=PHONE) as (page, _):
         poll(page, 3)
         screenshot(page, tmp_path / "page-phone.png")
-        for width in (PHONE[0], 540, 770, 900):
+        cell = page.locator("#sessions td").first
+        assert cell.evaluate("cell => getComputedStyle(cell).display") == "grid", "cards"
+        for width in (PHONE[0], 540, 770, 900, DESKTOP[0]):
             page.set_viewport_size({"width": width, "height": PHONE[1]})
             wide, room = page.evaluate(
                 "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
             )
             assert wide <= room
             assert room == width
+            crowded = page.locator(".figures dd").evaluate_all(
+                "all => all.filter(dd => dd.scrollWidth > dd.clientWidth).map(dd => dd.innerText)"
+            )
+            assert crowded == [], f"{width} pixels"
 
 
 def test_the_server_and_its_rates(chromium: Browser) -> None:
