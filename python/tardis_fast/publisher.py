@@ -118,7 +118,8 @@ class Publisher:
         if not settings.buses:
             raise ConfigError(NO_BUS)
         self._buses = tuple(settings.buses)
-        self._encoder = settings.bronze.encoder()
+        self._bronze = settings.bronze
+        self._encoder = self._bronze.encoder()
         self._drain_seconds = settings.delivery.drain_seconds
         self._core = _core.Publisher(settings.to_core())
         self._pid = os.getpid()
@@ -169,6 +170,16 @@ class Publisher:
                 "a pyarrow array or batch, or an iterable of dicts"
             )
         return core.publish_json(self._encoder, _lines(messages), ingest_micros=ingest_micros)
+
+    def publish_session(
+        self, session: "_core.ReplaySession", *, origin: str, meta: Mapping[str, str]
+    ) -> None:
+        """Have a session publish its messages as it goes, each chunk before it is handed over.
+
+        `origin` and `meta` are those of its events, unless the publisher has an origin of its own.
+        """
+        encoder = self._bronze.encoder(origin=origin, meta=meta)
+        session.publish_to(self._of_this_process(), encoder)
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until nothing waits any more; false if that took longer than `timeout` seconds."""

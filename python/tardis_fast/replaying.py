@@ -5,7 +5,6 @@ Everything per message happens in the core. A replay is read by one reader, once
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from typing_extensions import Self
 
 from tardis_fast import _core
+from tardis_fast.chunks import chunks, chunks_async
 from tardis_fast.options import FeedOptions
 
 if TYPE_CHECKING:
@@ -95,11 +95,11 @@ class _Readings(Generic[Made]):
         self._of_chunk = of_chunk
 
     def __iter__(self) -> Iterator[Made]:
-        for chunk in self._replay._chunks():  # noqa: SLF001 - a part of it
+        for chunk in chunks(self._replay._session):  # noqa: SLF001 - a part of it
             yield from self._of_chunk(chunk)
 
     async def __aiter__(self) -> AsyncIterator[Made]:
-        async for chunk in self._replay._chunks_async():  # noqa: SLF001 - a part of it
+        async for chunk in chunks_async(self._replay._session):  # noqa: SLF001 - a part of it
             for item in self._of_chunk(chunk):
                 yield item
 
@@ -116,11 +116,11 @@ class Replay:
         self._session = session
 
     def __iter__(self) -> Iterator[bytes]:
-        for chunk in self._chunks():
+        for chunk in chunks(self._session):
             yield chunk.lines
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._chunks_async():
+        async for chunk in chunks_async(self._session):
             yield chunk.lines
 
     def messages(self) -> _Readings[dict[str, Any] | None]:
@@ -153,36 +153,6 @@ class Replay:
     ) -> None:
         self.close()
 
-    def _chunks(self) -> Iterator[_core.Chunk]:
-        try:
-            while (chunk := self._session.next_chunk()) is not None:
-                yield chunk
-        finally:
-            self.close()
-
-    async def _chunks_async(self) -> AsyncIterator[_core.Chunk]:
-        loop = asyncio.get_running_loop()
-        ready = asyncio.Event()
-
-        def wake() -> None:
-            try:
-                loop.call_soon_threadsafe(ready.set)
-            except RuntimeError:  # the loop is closed: nobody waits any more
-                return
-
-        try:
-            while True:
-                ready.clear()
-                is_ready, chunk = self._session.try_chunk(wake)
-                if not is_ready:
-                    await ready.wait()
-                elif chunk is None:
-                    return
-                else:
-                    yield chunk
-        finally:
-            self.close()
-
 
 class NormalizedReplay(Replay):
     """A replay of normalized messages.
@@ -209,7 +179,7 @@ class NormalizedReplay(Replay):
 
         self._session.make_events(self._encoder)
         batches: dict[str, list[pa.RecordBatch]] = {}
-        for chunk in self._chunks():
+        for chunk in chunks(self._session):
             for case, batch in _core.events_by_case(chunk.events()).items():
                 batches.setdefault(case, []).append(batch)
         return {case: pa.Table.from_batches(parts) for case, parts in batches.items()}
@@ -244,7 +214,7 @@ def replay(  # noqa: PLR0913 - the options of the API, by name
         "filters": [dict(filter_) for filter_ in filters],
         "withDisconnects": with_disconnects,
     }
-    return Replay(_core.ReplaySession.raw(json.dumps(options), _archive(feed)))
+    return Replay(_core.ReplaySession.raw(json.dumps(options), archive_of(feed)))
 
 
 def replay_normalized(
@@ -257,7 +227,7 @@ def replay_normalized(
     `encoder` says how the events of `record_batches` and `to_arrow` are made.
     """
     options = [stream._options() for stream in streams]  # noqa: SLF001 - of this module
-    session = _core.ReplaySession.normalized(json.dumps(options), _archive(feed))
+    session = _core.ReplaySession.normalized(json.dumps(options), archive_of(feed))
     return NormalizedReplay(session, encoder or _core.BronzeEncoder(origin="replay"))
 
 
@@ -272,7 +242,7 @@ def clear_cache(  # noqa: PLR0913 - the parts of a path
 ) -> None:
     """Remove a part of the cache, or all of it; each part needs those before it."""
     filters_text = None if filters is None else json.dumps([dict(one) for one in filters])
-    _archive(feed).clear_cache(exchange, filters_text, year, month, day)
+    archive_of(feed).clear_cache(exchange, filters_text, year, month, day)
 
 
 def _common(stream: Stream) -> dict[str, Any]:
@@ -295,7 +265,8 @@ _ARCHIVES: dict[tuple[int, str], _core.Archive] = {}
 """By process and options: connections are kept, but not across a fork."""
 
 
-def _archive(feed: FeedOptions | None) -> _core.Archive:
+def archive_of(feed: FeedOptions | None) -> _core.Archive:
+    """Return the archive of these options; all who use the same share its connections."""
     key = os.getpid(), json.dumps((feed or FeedOptions()).core_values())
     if key not in _ARCHIVES:
         _ARCHIVES[key] = _core.Archive(key[1])

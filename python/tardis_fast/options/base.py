@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from typing_extensions import Self
 
 from tardis_fast._core import ConfigError
 from tardis_fast.options.forms import Form, shown
@@ -191,6 +192,10 @@ class OptionsModel(BaseModel):
             value = getattr(self, known.field)
             if value is not None:
                 yield known, value
+
+    def with_values(self, **stronger: Any) -> Self:  # noqa: ANN401 - pydantic checks them
+        """Return the same options with these in place of theirs."""
+        return type(self)(**{known.field: value for known, value in self.given()} | stronger)
 
     def core_values(self) -> dict[str, object]:
         """Return what the core is told, secrets in plain text: not to be logged."""

@@ -1,5 +1,6 @@
 """The options of encoding."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from tardis_fast._core import BronzeEncoder, ConfigError, TardisFastError
@@ -27,11 +28,17 @@ class BronzeOptions(OptionsModel):
         in_help=True,
     )
 
-    def encoder(self) -> BronzeEncoder:
-        """Return a new encoder with these options."""
+    def encoder(
+        self, *, origin: str | None = None, meta: Mapping[str, str] | None = None
+    ) -> BronzeEncoder:
+        """Return a new encoder with these options.
+
+        `origin` holds where the options name none; `meta` comes on top of theirs.
+        """
         values: dict[str, Any] = {known.key: value for known, value in self.given()}
-        if "meta" in values:
-            values["meta"] = dict(self._meta_pairs(values["meta"]))
+        if origin is not None:
+            values.setdefault("origin", origin)
+        values["meta"] = dict(self._meta_pairs(values.get("meta", ()))) | dict(meta or {})
         refusal = None
         try:
             return BronzeEncoder(**values)

@@ -105,10 +105,7 @@ class Settings:
         """Return the same settings with these two, where they are given."""
         given = {"state_dir": state_dir, "spill": spill}
         stronger = {key: value for key, value in given.items() if value is not None}
-        if not stronger:
-            return self
-        values = {known.field: value for known, value in self.delivery.given()}
-        return replace(self, delivery=DeliveryOptions(**values | stronger))
+        return replace(self, delivery=self.delivery.with_values(**stronger)) if stronger else self
 
     def to_core(self) -> str:
         """Return the JSON text for the core, secrets included: not to be logged."""
