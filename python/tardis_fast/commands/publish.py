@@ -60,7 +60,7 @@ def publish(context: click.Context, /, files: tuple[str, ...], **_: object) -> N
     found = sources(files)
     errors = Console(stderr=True, highlight=False)
     exit_code = 0
-    with log_to(errors):
+    with log_to(errors, settings.log):
         publisher = Publisher.of_settings(settings)
         with _stop_on_signals(), progress(errors, _total_bytes(found)) as step:
             try:

@@ -14,7 +14,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-_LOGGER = "tardis_fast"
+from tardis_fast.logs import PACKAGE, formatter_of
+from tardis_fast.options import LogOptions
 
 
 class Step:
@@ -64,21 +65,20 @@ def progress(console: Console, total_bytes: int | None) -> Iterator[Step]:
 class _ConsoleHandler(logging.Handler):
     """Prints above the progress bar instead of into it."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, options: LogOptions) -> None:
         super().__init__(logging.INFO)
         self._console = console
+        self.setFormatter(formatter_of(options))
 
     def emit(self, record: logging.LogRecord) -> None:
-        bus = getattr(record, "bus", record.name)
-        text = f"{record.levelname.lower()}: {bus}: {record.getMessage()}"
-        self._console.print(text, markup=False, soft_wrap=True)
+        self._console.print(self.format(record), markup=False, emoji=False, soft_wrap=True)
 
 
 @contextmanager
-def log_to(console: Console) -> Iterator[None]:
+def log_to(console: Console, options: LogOptions) -> Iterator[None]:
     """Show the log of this package on `console` while the block runs."""
-    logger = logging.getLogger(_LOGGER)
-    handler, level = _ConsoleHandler(console), logger.level
+    logger = logging.getLogger(PACKAGE)
+    handler, level = _ConsoleHandler(console, options), logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
