@@ -31,6 +31,7 @@ def test_help() -> None:
         "  demo         Take sample messages through Bronze and Arrow and back,...\n"
         "  publish      Publish messages or events from files to the configured...\n"
         "  sample-api   Serve a made-up market as the Tardis API serves the archive.\n"
+        "  serve        Serve replays and live streams over HTTP and WebSocket.\n"
     )
 
 

@@ -22,11 +22,42 @@ EXAMPLES = {
 }
 """The least that a bus needs."""
 
+_FLAG_WIDTH = 24
+_LONGEST_DEFAULT = 15
+"""Plain help has one screen; longer defaults are told with `--help-bus`."""
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class DeclaredOption(click.Option):
+    """A declared option; in plain help it is short."""
+
+    def __init__(self, *arguments: Any, known: Option, **facts: Any) -> None:  # noqa: ANN401
+        super().__init__(*arguments, **facts)
+        self._known = known
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the flag and its help; of a switch that is off, only how it is turned on."""
+        del ctx
+        known = self._known
+        if self.hidden:
+            return None
+        flag = f"{known.flag} {known.form.metavar}".strip()
+        if known.form.is_switch:
+            is_on = known.default == "on"
+            return f"--[no-]{flag.removeprefix('--')}" if is_on else flag, known.description
+        is_short = len(known.default or "") <= _LONGEST_DEFAULT
+        return flag, _help(known) if is_short else known.description
 
 
 class BusCommand(click.Command):
     """A command whose help ends with the buses."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options in narrow columns."""
+        records = (parameter.get_help_record(ctx) for parameter in self.get_params(ctx))
+        with formatter.section("Options"):
+            formatter.write_dl([record for record in records if record], col_max=_FLAG_WIDTH)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Name the buses and where their options are shown."""
@@ -36,9 +67,8 @@ class BusCommand(click.Command):
         formatter.write_paragraph()
         with formatter.indentation():
             formatter.write_text(
-                "Each option is also an environment variable (--kafka-topic: TM_KAFKA_TOPIC) and a "
-                "key of the configuration file ([kafka] topic). A flag beats the environment, and "
-                "that the file."
+                "Options are read from the file, over it from the environment (TM_KAFKA_TOPIC for "
+                "--kafka-topic), over it from flags."
             )
 
 
@@ -53,7 +83,8 @@ def options_of(*models: type[OptionsModel]) -> Callable[[Decorated], Decorated]:
             is_eager=True,
             expose_value=False,
             callback=_show_section,
-            help="Show all options of a bus or of another section, and exit.",
+            metavar="SECTION",
+            help=f"All options of {', '.join(model.section for model in models)}.",
         )(command)
         for model in reversed(models):
             for known in reversed(model.options()):
@@ -98,7 +129,14 @@ def _click_option(known: Option) -> Callable[[Decorated], Decorated]:
     if not known.form.is_switch:
         # Values stay texts: one reader checks them, wherever they come from.
         facts |= {"type": str, "metavar": known.form.metavar, "multiple": known.form.repeats}
-    return click.option(*_declarations(known), _parameter_name(known), help=_help(known), **facts)
+    return click.option(
+        *_declarations(known),
+        _parameter_name(known),
+        cls=DeclaredOption,
+        known=known,
+        help=_help(known),
+        **facts,
+    )
 
 
 def _declarations(known: Option) -> list[str]:

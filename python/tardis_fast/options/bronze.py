@@ -13,16 +13,15 @@ class BronzeOptions(OptionsModel):
 
     section: ClassVar[str] = "bronze"
 
-    source: Text = option("Producer that the events name.", default="tardis-fast", in_help=True)
+    source: Text = option("Producer that the events name.", default="tardis-fast")
     origin: Text = option(
         "How the events came to be.",
         default="unspecified",
         metavar="unspecified|realtime|replay|archive",
-        in_help=True,
     )
     meta: Pairs = option("Pairs for every event's meta.", metavar="KEY:VALUE,...", in_help=True)
     book_changes: Text = option(
-        "Publish a book change as an event per level, or as one event.",
+        "Events of a book change: one a level, or one.",
         default="level",
         metavar="level|message",
         in_help=True,

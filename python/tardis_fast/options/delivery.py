@@ -44,7 +44,7 @@ class DeliveryOptions(OptionsModel):
     retry_backoff_ms: Whole = option("Wait before the first retry.", default="50")
     retry_backoff_max_ms: Whole = option("Wait between retries, at most.", default="10000")
     drain_timeout: Seconds = option(
-        "At the end, how long to wait for acknowledgements before the rest is spilled.",
+        "How long to wait for buses at the end.",
         default=f"{DRAIN_TIMEOUT_SECONDS:.0f}",
         for_core=False,
         in_help=True,

@@ -17,9 +17,7 @@ class FeedOptions(OptionsModel):
         metavar="URL",
         in_help=True,
     )
-    api_key: Secret = option(
-        "Key of the Tardis API; the first day of each month needs none.", in_help=True
-    )
+    api_key: Secret = option("Key of the API; the first day of a month needs none.", in_help=True)
     cache_dir: PathText = option(
         "Where slices are kept.",
         default=".tardis-cache in the system's directory for temporary files",
@@ -28,9 +26,7 @@ class FeedOptions(OptionsModel):
     compression: Text = option(
         "How slices are transferred and kept.", default="zstd", metavar="zstd|gzip"
     )
-    offline: Switch = option(
-        "Replay from the cache alone; the API is not asked.", default="off", in_help=True
-    )
+    offline: Switch = option("Replay from the cache alone.", default="off", in_help=True)
     prefetch_mb: Whole = option(
         "Memory for decompressed data that waits, per stream of a replay.", default="4"
     )

@@ -19,5 +19,5 @@ class LogOptions(OptionsModel):
     flag_prefix: ClassVar[str] = "log-"
 
     format: LogFormat = option(
-        "Log as text for people, or as a JSON object a line.", value="text", in_help=True
+        "Text for people, or a JSON object a line.", value="text", in_help=True
     )

@@ -26,27 +26,21 @@ class ServerOptions(OptionsModel):
     section: ClassVar[str] = "server"
 
     port: SetPort = option(
-        "Port of HTTP and WebSocket; WebSocket is also on the next one. 0 takes a free one.",
+        "HTTP and WebSocket; the next is WebSocket too.",
         value=8000,
         in_help=True,
     )
     host: SetText = option("Address to listen on.", value="127.0.0.1", in_help=True)
-    auth_token: Token = option(
-        "Bearer token that everything but /health-check asks for.", in_help=True
-    )
+    auth_token: Token = option("Bearer token for all but /health-check.", in_help=True)
     sample: SetSwitch = option(
-        "Serve the built-in sample market instead of the archive.", value=False, in_help=True
+        "Serve the sample market instead of the archive.", value=False, in_help=True
     )
-    clear_cache: SetSwitch = option(
-        "Empty the cache of the archive at the start.", value=False, in_help=True
-    )
+    clear_cache: SetSwitch = option("Empty the cache at the start.", value=False, in_help=True)
     cluster_mode: SetSwitch = option(
         "Run several processes on the same ports.", value=False, in_help=True
     )
-    processes: Count = option("How many, in cluster mode.", default="one per core", in_help=True)
-    max_sessions: SetCount = option(
-        "Replays and streams that run at once, at most.", value=1000, in_help=True
-    )
+    processes: Count = option("How many, in cluster mode.", default="one a core", in_help=True)
+    max_sessions: SetCount = option("Replays and streams at once.", value=1000, in_help=True)
     max_options_kb: SetCount = option("Size of a request's options, at most.", value=64)
     slow_client_timeout: SetSeconds = option(
         "After how long a client is closed that takes nothing of its live stream.",

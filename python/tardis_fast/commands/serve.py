@@ -1,0 +1,160 @@
+"""`tardis-fast serve`: the server, until a signal stops it."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Coroutine
+from importlib import import_module
+from typing import Any, Protocol
+
+import click
+
+import tardis_fast
+from tardis_fast.cluster import Cluster, HeldPorts, default_processes
+from tardis_fast.commands.option_flags import BusCommand, options_of, settings_of
+from tardis_fast.logs import configure_log
+from tardis_fast.options import (
+    BUSES,
+    BronzeOptions,
+    DeliveryOptions,
+    FeedOptions,
+    LogOptions,
+    ServerOptions,
+    Settings,
+)
+from tardis_fast.publisher import Publisher
+
+_EXIT_LOST = 1
+_EXIT_CONFIGURATION = 2
+_EXIT_CANNOT_LISTEN = 3
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
+_STANDARD_INPUT = 0
+
+
+class Machine(Protocol):
+    """What this command needs of `TardisMachine`."""
+
+    publisher: Publisher | None
+    port: int
+
+    async def start(self, port: int | None = None, *, reuse_port: bool = False) -> None:
+        """Listen."""
+
+    async def stop(self) -> None:
+        """Take nothing more, end sessions, drain."""
+
+
+class CannotListenError(click.ClickException):
+    """Somebody else has the port, or the address is none of this machine."""
+
+    exit_code = _EXIT_CANNOT_LISTEN
+
+    def __init__(self, server: ServerOptions, error: OSError) -> None:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        super().__init__(
+            f"cannot listen on {server.host}, port {server.port} and the next: {reason}; "
+            "give another --port or --host"
+        )
+
+
+@click.command(cls=BusCommand)
+@options_of(ServerOptions, FeedOptions, *BUSES, DeliveryOptions, BronzeOptions, LogOptions)
+@click.option("--cluster-member", is_flag=True, hidden=True)
+@click.pass_context
+def serve(context: click.Context, /, *, cluster_member: bool, **_: object) -> None:
+    """Serve replays and live streams over HTTP and WebSocket.
+
+    SIGTERM or SIGINT stops it: no new requests, running ones are ended, buses are drained. The
+    second one ends it at once.
+
+    Ends with 0 once stopped, 1 if events were lost, 2 if the configuration cannot be used, 3 if
+    it cannot listen.
+    """
+    settings = settings_of(context)
+    configure_log(settings.log, debug=settings.server.debug)
+    if settings.server.cluster_mode and not cluster_member:
+        sys.exit(_run_cluster(settings))
+    machine: Machine = import_module("tardis_fast.machine").TardisMachine.of_settings(settings)
+    sys.exit(_run(_serve(machine, settings, is_member=cluster_member)))
+
+
+def _run(main: Coroutine[Any, Any, int]) -> int:
+    try:
+        import uvloop  # noqa: PLC0415 - not there on every system
+    except ImportError:
+        return asyncio.run(main)
+    return uvloop.run(main)
+
+
+async def _serve(machine: Machine, settings: Settings, *, is_member: bool) -> int:
+    server = settings.server
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in _STOPPING:
+        loop.add_signal_handler(number, stopping.set)
+    if is_member:
+        loop.add_reader(_STANDARD_INPUT, _stop_at_end_of_input, loop, stopping)
+    try:
+        await machine.start(server.port, reuse_port=is_member)
+        _say_where(server.host, machine.port)
+        await stopping.wait()
+    except OSError as error:
+        raise CannotListenError(server, error) from None
+    finally:
+        for number in _STOPPING:
+            loop.remove_signal_handler(number)
+            # Draining has a time-out of its own; a signal during it ends the program at once.
+            signal.signal(number, signal.SIG_DFL)
+        await machine.stop()
+    return _EXIT_LOST if _events_are_lost(machine.publisher) else 0
+
+
+def _stop_at_end_of_input(loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
+    loop.remove_reader(_STANDARD_INPUT)
+    stopping.set()
+
+
+def _say_where(host: str, port: int) -> None:
+    place = f"[{host}]" if ":" in host else host
+    click.echo(f"tardis-fast {tardis_fast.__version__} at http://{place}:{port}")
+
+
+def _events_are_lost(publisher: Publisher | None) -> bool:
+    if publisher is None:
+        return False
+    # Closed already by the machine; this asks for what was left.
+    lost = any(left.left and not left.kept_in for left in publisher.close().values())
+    return lost or any(bus.dropped for bus in publisher.stats().values())
+
+
+def _run_cluster(settings: Settings) -> int:
+    server = settings.server
+    try:
+        ports = HeldPorts(server.host, server.port)
+    except OSError as error:
+        raise CannotListenError(server, error) from None
+    if server.clear_cache:
+        from tardis_fast.replaying import clear_cache  # noqa: PLC0415 - seldom asked for
+
+        clear_cache(feed=settings.archive)
+    # Given last, these beat what was given to the parent.
+    own = ["--cluster-member", "--no-clear-cache", "--port", str(ports.port)]
+    member = [sys.executable, "-m", "tardis_fast", *sys.argv[1:], *own]
+    count = server.processes or default_processes()
+    try:
+        return asyncio.run(_cluster([member] * count, server.host, ports.port))
+    finally:
+        ports.close()
+
+
+async def _cluster(members: list[list[str]], host: str, port: int) -> int:
+    cluster = Cluster(
+        members,
+        on_ready=lambda: _say_where(host, port),
+        final_codes=frozenset({_EXIT_CONFIGURATION, _EXIT_CANNOT_LISTEN}),
+    )
+    loop = asyncio.get_running_loop()
+    for number in _STOPPING:
+        loop.add_signal_handler(number, cluster.stop)
+    return await cluster.run()
