@@ -28,6 +28,7 @@ mod session;
 mod settings;
 mod slice;
 mod stream;
+mod subscriptions;
 
 pub use block::Block;
 pub use cache::{CachePart, clear_cache};
@@ -44,3 +45,4 @@ pub use session::{
 };
 pub use slice::SliceId;
 pub use stream::{Archive, SliceStream};
+pub use subscriptions::{SubscriptionError, can_subscribe, subscribed_filters};
