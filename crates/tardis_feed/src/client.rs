@@ -48,7 +48,7 @@ pub(crate) fn http_client(options: &FeedOptions, endpoint: &Url) -> Result<Clien
         headers.insert(AUTHORIZATION, header);
     }
     let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls(endpoint)?)
+        .tls_backend_preconfigured(tls(endpoint.scheme() == "https")?)
         .user_agent(&options.user_agent)
         .default_headers(headers)
         .connect_timeout(CONNECT_TIMEOUT)
@@ -62,14 +62,14 @@ pub(crate) fn http_client(options: &FeedOptions, endpoint: &Url) -> Result<Clien
     })
 }
 
-fn is_loopback(endpoint: &Url) -> bool {
+pub(crate) fn is_loopback(endpoint: &Url) -> bool {
     let host = endpoint.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost"
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// TLS with `ring`, said here so that no default of the process matters.
-fn tls(endpoint: &Url) -> Result<ClientConfig, FeedError> {
+pub(crate) fn tls(is_needed: bool) -> Result<ClientConfig, FeedError> {
     let unusable = |error: rustls::Error| FeedError::Option {
         option: "endpoint",
         reason: format!("TLS could not be set up ({error}); are CA certificates installed?"),
@@ -81,7 +81,7 @@ fn tls(endpoint: &Url) -> Result<ClientConfig, FeedError> {
     match builder().and_then(BuilderVerifierExt::with_platform_verifier) {
         Ok(trusting_the_system) => Ok(trusting_the_system.with_no_client_auth()),
         // A machine without certificates can still speak to an API without TLS.
-        Err(_) if endpoint.scheme() == "http" => {
+        Err(_) if !is_needed => {
             let trusting_none = builder().map_err(unusable)?;
             let none = RootCertStore::empty();
             Ok(trusting_none.with_root_certificates(none).with_no_client_auth())

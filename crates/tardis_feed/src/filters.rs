@@ -19,25 +19,7 @@ pub(crate) struct OptimisedFilters {
 
 impl OptimisedFilters {
     pub(crate) fn new(filters: &[Filter]) -> Self {
-        let mut merged: Vec<Filter> = Vec::with_capacity(filters.len());
-        for filter in filters {
-            let Some(known) = merged.iter_mut().find(|known| known.channel == filter.channel)
-            else {
-                merged.push(filter.clone());
-                continue;
-            };
-            match (&mut known.symbols, &filter.symbols) {
-                (Some(symbols), Some(more)) => symbols.extend_from_slice(more),
-                // Named symbols win over all of them: that is how caches were always filled.
-                (none @ None, Some(symbols)) => *none = Some(symbols.clone()),
-                (_, None) => {}
-            }
-        }
-        merged.sort_by(|left, right| by_utf16(&left.channel, &right.channel));
-        for symbols in merged.iter_mut().filter_map(|filter| filter.symbols.as_mut()) {
-            symbols.sort_by(|left, right| by_utf16(left, right));
-            symbols.dedup();
-        }
+        let merged = optimise(filters);
         // Strings in lists: there is nothing in them that could fail to be written.
         let json = serde_json::to_string(&merged).unwrap_or_default();
         Self { json, empty: merged.is_empty() }
@@ -72,6 +54,29 @@ impl OptimisedFilters {
 
 fn by_utf16(left: &str, right: &str) -> Ordering {
     left.encode_utf16().cmp(right.encode_utf16())
+}
+
+/// One filter per channel, in order, with the symbols of each merged and in order.
+pub(crate) fn optimise(filters: &[Filter]) -> Vec<Filter> {
+    let mut merged: Vec<Filter> = Vec::with_capacity(filters.len());
+    for filter in filters {
+        let Some(known) = merged.iter_mut().find(|known| known.channel == filter.channel) else {
+            merged.push(filter.clone());
+            continue;
+        };
+        match (&mut known.symbols, &filter.symbols) {
+            (Some(symbols), Some(more)) => symbols.extend_from_slice(more),
+            // Named symbols win over all of them: that is how caches were always filled.
+            (none @ None, Some(symbols)) => *none = Some(symbols.clone()),
+            (_, None) => {}
+        }
+    }
+    merged.sort_by(|left, right| by_utf16(&left.channel, &right.channel));
+    for symbols in merged.iter_mut().filter_map(|filter| filter.symbols.as_mut()) {
+        symbols.sort_by(|left, right| by_utf16(left, right));
+        symbols.dedup();
+    }
+    merged
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //! lines in order.
 //!
 //! [`Archive`] opens a [`SliceStream`] of a [`SliceRange`]; its blocks give [`Line`]s. Sessions make
-//! of them what a client's request asks for.
+//! of them what a client's request asks for. A [`LiveSession`] does the same with what exchanges send
+//! as it happens.
 
 mod api;
 mod block;
@@ -15,6 +16,7 @@ mod error;
 mod filters;
 pub mod frames;
 mod line;
+mod live;
 mod minute;
 mod options;
 mod output;
@@ -34,6 +36,7 @@ pub use block::Block;
 pub use cache::{CachePart, clear_cache};
 pub use error::FeedError;
 pub use line::{Line, LineError, Lines};
+pub use live::{LiveEndpoints, LivePacing, LiveProgress, LiveRequest, LiveSession};
 pub use minute::Minute;
 pub use options::{ApiKey, Compression, FeedOptions, RetryPolicy, SliceRange};
 pub use output::{Chunk, Framing};

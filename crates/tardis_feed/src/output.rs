@@ -26,7 +26,8 @@ pub enum Framing {
 /// A piece of a session's output.
 #[derive(Debug)]
 pub struct Chunk {
-    /// Whole lines, each with its newline, or whole frames.
+    /// Whole lines, each with its newline, or whole frames. It may be empty where there are events
+    /// only.
     pub lines: Vec<u8>,
     /// How many there are.
     pub messages: u64,
@@ -40,6 +41,9 @@ pub(crate) struct ChunkWriter {
     lines: Vec<u8>,
     messages: u64,
     events: Option<EventWriter>,
+    /// How long the next chunk may become: as long as the last. Those of a replay are full, those of
+    /// a live stream hold a few messages.
+    room: usize,
 }
 
 struct EventWriter {
@@ -55,7 +59,7 @@ impl ChunkWriter {
             buffer: EventBuffer::with_capacity(CHUNK_BYTES),
             ingest: Timestamp::now(),
         });
-        Self { framing, lines: Vec::new(), messages: 0, events }
+        Self { framing, lines: Vec::new(), messages: 0, events, room: 0 }
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -63,7 +67,17 @@ impl ChunkWriter {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.messages == 0
+        self.messages == 0 && self.events.as_ref().is_none_or(|events| events.buffer.is_empty())
+    }
+
+    /// Takes a message that is published, but not sent to the client.
+    pub(crate) fn publish_only(&mut self, message: &Message<'_>) {
+        if let Some(events) = &mut self.events {
+            if events.buffer.is_empty() {
+                events.ingest = Timestamp::now();
+            }
+            events.encoder.encode(message, events.ingest, &mut events.buffer);
+        }
     }
 
     /// Where a raw line is written, which counts as one message.
@@ -74,11 +88,7 @@ impl ChunkWriter {
 
     /// What was written so far.
     pub(crate) fn take_chunk(&mut self) -> Chunk {
-        let events = self.events.as_mut().map(|events| {
-            let batch = events.buffer.take_batch();
-            events.ingest = Timestamp::now();
-            batch
-        });
+        let events = self.events.as_mut().map(|events| events.buffer.take_batch());
         Chunk { lines: self.take_lines(), messages: std::mem::take(&mut self.messages), events }
     }
 
@@ -89,6 +99,7 @@ impl ChunkWriter {
 
     fn take_lines(&mut self) -> Vec<u8> {
         if self.lines.len() > SMALL_CHUNK_BYTES {
+            self.room = self.lines.len() + self.lines.len() / 8;
             return std::mem::take(&mut self.lines);
         }
         let lines = self.lines.as_slice().to_vec();
@@ -98,7 +109,7 @@ impl ChunkWriter {
 
     fn begin(&mut self) {
         if self.lines.capacity() == 0 {
-            self.lines.reserve(CHUNK_BYTES + CHUNK_BYTES / 8);
+            self.lines.reserve(self.room.max(1_024));
         }
         self.messages += 1;
     }
@@ -118,9 +129,7 @@ impl Sink for ChunkWriter {
                 frames::end(&mut self.lines, frame);
             }
         }
-        if let Some(events) = &mut self.events {
-            events.encoder.encode(message, events.ingest, &mut events.buffer);
-        }
+        self.publish_only(message);
     }
 }
 

@@ -186,12 +186,12 @@ impl NormalizedRequest {
     }
 }
 
-fn parse_json(json: &str, example: &'static str) -> Result<Value, RequestError> {
+pub(crate) fn parse_json(json: &str, example: &'static str) -> Result<Value, RequestError> {
     serde_json::from_str(json)
         .map_err(|error| RequestError::NotJson { reason: error.to_string(), example })
 }
 
-fn one_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn one_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut text = String::from("give one of ");
     for (position, name) in names.enumerate() {
         if position > 0 {
@@ -202,7 +202,7 @@ fn one_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
     text
 }
 
-fn unusable(
+pub(crate) fn unusable(
     option: &'static str,
     value: &(impl serde::Serialize + ?Sized),
     remedy: impl Into<Cow<'static, str>>,
@@ -225,10 +225,10 @@ fn check_channel(channel: &str, channels: &[&str]) -> Result<(), RequestError> {
 }
 
 /// The fields of an object of options.
-struct Options<'a>(&'a Map<String, Value>);
+pub(crate) struct Options<'a>(&'a Map<String, Value>);
 
 impl<'a> Options<'a> {
-    fn of(value: &'a Value, expected: &'static str) -> Result<Self, RequestError> {
+    pub(crate) fn of(value: &'a Value, expected: &'static str) -> Result<Self, RequestError> {
         let found = match value {
             Value::Object(fields) => return Ok(Self(fields)),
             Value::Null => "null",
@@ -241,11 +241,11 @@ impl<'a> Options<'a> {
     }
 
     /// The value of `option` unless it is absent or `null`.
-    fn get(&self, option: &str) -> Option<&'a Value> {
+    pub(crate) fn get(&self, option: &str) -> Option<&'a Value> {
         self.0.get(option).filter(|value| !value.is_null())
     }
 
-    fn text(&self, option: &'static str) -> Result<Cow<'a, str>, RequestError> {
+    pub(crate) fn text(&self, option: &'static str) -> Result<Cow<'a, str>, RequestError> {
         match self.get(option) {
             Some(Value::String(text)) => Ok(Cow::Borrowed(text)),
             Some(other) => Err(unusable(option, other, "give a text")),
@@ -268,12 +268,12 @@ impl<'a> Options<'a> {
             .ok_or_else(|| unusable("exchange", &id, one_of(exchange_ids())))
     }
 
-    fn texts(&self, option: &'static str) -> Result<Option<Vec<String>>, RequestError> {
+    pub(crate) fn texts(&self, option: &'static str) -> Result<Option<Vec<String>>, RequestError> {
         let Some(value) = self.get(option) else { return Ok(None) };
         texts(value).map(Some).ok_or_else(|| unusable(option, value, "give a list of texts"))
     }
 
-    fn flag(&self, option: &'static str) -> Result<bool, RequestError> {
+    pub(crate) fn flag(&self, option: &'static str) -> Result<bool, RequestError> {
         match self.get(option) {
             None => Ok(false),
             Some(Value::Bool(value)) => Ok(*value),
@@ -281,7 +281,10 @@ impl<'a> Options<'a> {
         }
     }
 
-    fn data_types(&self, exchange: &'static Exchange) -> Result<Vec<DataType>, RequestError> {
+    pub(crate) fn data_types(
+        &self,
+        exchange: &'static Exchange,
+    ) -> Result<Vec<DataType>, RequestError> {
         const OPTION: &str = "dataTypes";
         let supported =
             || one_of(exchange.normalizers.iter().map(|normalizer| normalizer.kind.data_type()));

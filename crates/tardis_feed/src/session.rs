@@ -50,6 +50,12 @@ pub enum SessionError {
         /// What is wrong with it.
         error: MapError,
     },
+    /// A live exchange failed too often in a row. Clients know this text, spaces included.
+    #[error("Too many subsequent errors when connecting to  {exchange} WS API")]
+    TooManyErrors {
+        /// The exchange.
+        exchange: &'static str,
+    },
 }
 
 /// What a session writes to. A failure is told after what was written before it.

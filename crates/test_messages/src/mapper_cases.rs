@@ -91,3 +91,11 @@ pub fn exchange_table() -> Option<String> {
     let path = conformance_root()?.join("exchanges.json");
     Some(fs::read_to_string(path).expect("the table of exchanges"))
 }
+
+/// The table of live feeds, as JSON; `None`, and a line that says so, where it is not beside the
+/// project.
+#[must_use]
+pub fn feed_table() -> Option<String> {
+    let path = conformance_root()?.join("feeds.json");
+    Some(fs::read_to_string(path).expect("the table of feeds"))
+}
