@@ -13,15 +13,17 @@ from tardis_fast._core import (
     InvalidEventError,
     InvalidMessageError,
     ReplayError,
-    ReplaySession,
     SampleMarket,
+    Session,
     TardisFastError,
     __version__,
     batch_to_events,
     bronze_schema,
+    can_subscribe,
     decode_to_json,
     events_by_case,
     events_to_batch,
+    subscribed_filters,
 )
 
 if TYPE_CHECKING:
@@ -53,14 +55,15 @@ __all__ = [
     "Publisher",
     "Replay",
     "ReplayError",
-    "ReplaySession",
     "SampleMarket",
+    "Session",
     "Stream",
     "TardisFastError",
     "TardisMachine",
     "__version__",
     "batch_to_events",
     "bronze_schema",
+    "can_subscribe",
     "check_buses",
     "clear_cache",
     "decode_to_json",
@@ -68,6 +71,7 @@ __all__ = [
     "events_to_batch",
     "replay",
     "replay_normalized",
+    "subscribed_filters",
 ]
 
 _LOADED_ON_USE = {

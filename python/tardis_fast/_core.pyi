@@ -16,16 +16,18 @@ __all__ = [
     "InvalidMessageError",
     "Publisher",
     "ReplayError",
-    "ReplaySession",
     "SampleMarket",
+    "Session",
     "TardisFastError",
     "__version__",
     "batch_to_events",
     "bronze_schema",
+    "can_subscribe",
     "check_buses",
     "decode_to_json",
     "events_by_case",
     "events_to_batch",
+    "subscribed_filters",
 ]
 
 __version__: Final[str]
@@ -180,6 +182,10 @@ class Chunk:
     def messages(self) -> int:
         """How many there are."""
 
+    @property
+    def connection(self) -> int:
+        """Which connection of a synchronised replay it is for."""
+
     def events(self) -> Any:
         """Return the events of the same messages, as a `pyarrow.BinaryArray`."""
 
@@ -202,16 +208,36 @@ class Archive:
         """
 
 @final
-class ReplaySession:
-    """A replay."""
+class Session:
+    """A replay or a live stream."""
 
     @staticmethod
-    def raw(options: str, archive: Archive) -> ReplaySession:
+    def raw(options: str, archive: Archive) -> Session:
         """Replay an exchange's own messages."""
 
     @staticmethod
-    def normalized(options: str, archive: Archive, *, frames: bool = False) -> ReplaySession:
+    def normalized(options: str, archive: Archive, *, frames: bool = False) -> Session:
         """Replay normalized messages, as lines or as WebSocket frames."""
+
+    @staticmethod
+    def synchronised(connections: Sequence[tuple[str, str, str, str]], archive: Archive) -> Session:
+        """Replay exchanges' own messages to several connections in step.
+
+        Each is an exchange, a beginning, an end and filters as JSON; chunks are WebSocket frames
+        for one of them.
+        """
+
+    @staticmethod
+    def live(
+        options: str, *, frames: bool = False, variables: Mapping[str, str] | None = None
+    ) -> Session:
+        """Give normalized messages as exchanges send them.
+
+        Variables such as `WSS_URL_BITMEX` beat those of the environment.
+        """
+
+    def leave(self, connection: int) -> None:
+        """Go on without a connection of a synchronised replay."""
 
     def make_events(self, encoder: BronzeEncoder) -> None:
         """Have chunks hold events too, as `encoder` makes them; before the first chunk only."""
@@ -236,6 +262,15 @@ class ReplaySession:
 
     def close(self) -> None:
         """End its work; what is not read yet is given up."""
+
+def can_subscribe(exchange: str) -> bool:
+    """Say whether subscriptions to an exchange are understood."""
+
+def subscribed_filters(exchange: str, message: str) -> str | None:
+    """Return what a client's message asks for, as JSON filters; `None` if it is no subscription.
+
+    Raises `ConfigError` if it is one that is not understood.
+    """
 
 @final
 class SampleMarket:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tardis_fast import _core
 
 
-def chunks(session: _core.ReplaySession) -> Iterator[_core.Chunk]:
+def chunks(session: _core.Session) -> Iterator[_core.Chunk]:
     """Give the chunks of a session, and end it when nobody reads on."""
     try:
         while (chunk := session.next_chunk()) is not None:
@@ -20,7 +20,7 @@ def chunks(session: _core.ReplaySession) -> Iterator[_core.Chunk]:
         session.close()
 
 
-async def chunks_async(session: _core.ReplaySession) -> AsyncIterator[_core.Chunk]:
+async def chunks_async(session: _core.Session) -> AsyncIterator[_core.Chunk]:
     """Give the chunks of a session, without a thread, and end it when nobody reads on."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()

@@ -172,7 +172,7 @@ class Publisher:
         return core.publish_json(self._encoder, _lines(messages), ingest_micros=ingest_micros)
 
     def publish_session(
-        self, session: "_core.ReplaySession", *, origin: str, meta: Mapping[str, str]
+        self, session: "_core.Session", *, origin: str, meta: Mapping[str, str]
     ) -> None:
         """Have a session publish its messages as it goes, each chunk before it is handed over.
 

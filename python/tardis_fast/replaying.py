@@ -112,7 +112,7 @@ class Replay:
     for. Closing it, or leaving its `with`, ends its work at once.
     """
 
-    def __init__(self, session: _core.ReplaySession) -> None:
+    def __init__(self, session: _core.Session) -> None:
         self._session = session
 
     def __iter__(self) -> Iterator[bytes]:
@@ -161,7 +161,7 @@ class NormalizedReplay(Replay):
     normalized message as JSON. Closing it, or leaving its `with`, ends its work at once.
     """
 
-    def __init__(self, session: _core.ReplaySession, encoder: _core.BronzeEncoder) -> None:
+    def __init__(self, session: _core.Session, encoder: _core.BronzeEncoder) -> None:
         super().__init__(session)
         self._encoder = encoder
 
@@ -214,7 +214,7 @@ def replay(  # noqa: PLR0913 - the options of the API, by name
         "filters": [dict(filter_) for filter_ in filters],
         "withDisconnects": with_disconnects,
     }
-    return Replay(_core.ReplaySession.raw(json.dumps(options), archive_of(feed)))
+    return Replay(_core.Session.raw(json.dumps(options), archive_of(feed)))
 
 
 def replay_normalized(
@@ -227,7 +227,7 @@ def replay_normalized(
     `encoder` says how the events of `record_batches` and `to_arrow` are made.
     """
     options = [stream._options() for stream in streams]  # noqa: SLF001 - of this module
-    session = _core.ReplaySession.normalized(json.dumps(options), archive_of(feed))
+    session = _core.Session.normalized(json.dumps(options), archive_of(feed))
     return NormalizedReplay(session, encoder or _core.BronzeEncoder(origin="replay"))
 
 

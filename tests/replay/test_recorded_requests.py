@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from replay.slices_api import SlicesApi
-from tardis_fast import Archive, FeedOptions, ReplaySession
+from tardis_fast import Archive, FeedOptions, Session
 
 CONFORMANCE = Path(__file__).parents[3] / "shared" / "conformance" / "e2e"
 
@@ -24,7 +24,7 @@ def slices_api() -> Iterator[SlicesApi]:
         yield api
 
 
-def body(session: ReplaySession) -> bytes:
+def body(session: Session) -> bytes:
     """Read a replay to its end."""
     chunks = []
     while (chunk := session.next_chunk()) is not None:
@@ -48,7 +48,7 @@ def test_every_recorded_request_gives_the_recorded_bytes(
     wrong = []
     counts: Counter[str] = Counter()
     for request in requests:
-        open_ = ReplaySession.raw if request["path"] == "/replay" else ReplaySession.normalized
+        open_ = Session.raw if request["path"] == "/replay" else Session.normalized
         found = body(open_(json.dumps(request["options"]), archive))
         expected = request["sha256"]
         # Frames of a WebSocket are joined by newlines, so the last one has none.

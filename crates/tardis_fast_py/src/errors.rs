@@ -105,7 +105,9 @@ pub(crate) fn bad_request(error: RequestError) -> PyErr {
 pub(crate) fn not_replayed(py: Python<'_>, error: SessionError) -> PyErr {
     let status = match &error {
         SessionError::Feed(error) => error.api_status(),
-        SessionError::Line { .. } | SessionError::Map { .. } => None,
+        SessionError::Line { .. }
+        | SessionError::Map { .. }
+        | SessionError::TooManyErrors { .. } => None,
     };
     let raised = ReplayError::new_err(error.to_string());
     match raised.value(py).setattr("status", status) {

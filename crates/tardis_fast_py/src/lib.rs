@@ -1,12 +1,14 @@
 //! The extension module `tardis_fast._core`: turns Python arguments into Rust calls and back.
 
+mod archive;
 mod columns;
 mod computer;
 mod encoder;
 mod errors;
 mod publisher;
-mod replay;
 mod sample;
+mod session;
+mod source;
 
 use bronze_core::PayloadCase;
 use pyo3::prelude::*;
@@ -28,9 +30,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<publisher::DeadLetterReader>()?;
     module.add_function(wrap_pyfunction!(publisher::check_buses, module)?)?;
     module.add_class::<computer::Computer>()?;
-    module.add_class::<replay::Archive>()?;
-    module.add_class::<replay::ReplaySession>()?;
-    module.add_class::<replay::Chunk>()?;
+    module.add_class::<archive::Archive>()?;
+    module.add_class::<session::Session>()?;
+    module.add_class::<session::Chunk>()?;
+    module.add_function(wrap_pyfunction!(session::filters_of_subscription, module)?)?;
+    module.add_function(wrap_pyfunction!(session::is_subscribable, module)?)?;
     module.add_class::<sample::SampleMarket>()?;
     errors::register(module)
 }

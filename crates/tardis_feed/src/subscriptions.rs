@@ -136,7 +136,7 @@ pub enum SubscriptionError {
     },
     /// The message is a subscription, but does not say to what, or not in a known form.
     #[error(
-        "the subscription {message} is not understood; subscribe to {exchange} as with {example}"
+        "this subscription to {exchange} is not understood: {message}; subscribe as with {example}"
     )]
     Form {
         /// The exchange.

@@ -22,8 +22,9 @@ from tardis_fast.server.access import Access
 from tardis_fast.server.refusals import close_code_of, refusal, refusal_of, told
 from tardis_fast.server.request_log import RequestLog
 from tardis_fast.server.sessions import Session, Sessions
-from tardis_fast.server.socket import Socket
+from tardis_fast.server.socket import Socket, client_of
 from tardis_fast.server.status import health, status
+from tardis_fast.server.ws_replay import ReplayGroups
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -44,7 +45,11 @@ class Answers:
     """Answers requests for one archive, and publishes what it answers if there is a publisher."""
 
     def __init__(
-        self, archive: _core.Archive, options: ServerOptions, publisher: Publisher | None
+        self,
+        archive: _core.Archive,
+        options: ServerOptions,
+        publisher: Publisher | None,
+        live_variables: Mapping[str, str] | None = None,
     ) -> None:
         self._archive = archive
         self._publisher = publisher
@@ -54,6 +59,8 @@ class Answers:
         self.sessions = Sessions(options.max_sessions)
         self._metrics = metrics.Metrics(self.sessions, publisher)
         self._is_stopping = False
+        self._replay_groups = ReplayGroups(archive, self.sessions, _new_id)
+        self._live_variables = dict(live_variables or {})
         self._plain: dict[str, Callable[[web.BaseRequest], web.StreamResponse]] = {
             "/health-check": lambda _: web.json_response(health()),
             "/status": self._status,
@@ -62,7 +69,9 @@ class Answers:
         }
         self._replays = {"/replay": self._open_raw, "/replay-normalized": self._open_normalized}
         self._sockets: dict[str, Callable[[Socket, web.BaseRequest], Awaitable[None]]] = {
+            "/ws-replay": self._ws_replay,
             "/ws-replay-normalized": self._ws_replay_normalized,
+            "/ws-stream-normalized": self._ws_stream_normalized,
         }
 
     async def http(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -143,11 +152,11 @@ class Answers:
     # Sessions
 
     def _open_raw(self, options: str, endpoint: str, request: web.BaseRequest) -> Session:
-        core = _core.ReplaySession.raw(options, self._archive)
+        core = _core.Session.raw(options, self._archive)
         return _session(core, options, endpoint, request)
 
     def _open_normalized(self, options: str, endpoint: str, request: web.BaseRequest) -> Session:
-        core = _core.ReplaySession.normalized(options, self._archive)
+        core = _core.Session.normalized(options, self._archive)
         return self._published(_session(core, options, endpoint, request), "replay")
 
     def _published(self, session: Session, origin: str) -> Session:
@@ -196,19 +205,37 @@ class Answers:
 
     async def _ws_replay_normalized(self, socket: Socket, request: web.BaseRequest) -> None:
         options = _options_of(request)
-        core = _core.ReplaySession.normalized(options, self._archive, frames=True)
+        core = _core.Session.normalized(options, self._archive, frames=True)
         session = _session(core, options, "/ws-replay-normalized", request, transport="ws")
         self._published(session, "replay")
         await self._send_frames(socket, session)
         await socket.close(WSCloseCode.OK, "WS replay-normalized finished")
 
-    async def _send_frames(self, socket: Socket, session: Session) -> None:
+    async def _ws_replay(self, socket: Socket, request: web.BaseRequest) -> None:
+        await self._replay_groups.serve(socket, dict(request.query))
+
+    async def _ws_stream_normalized(self, socket: Socket, request: web.BaseRequest) -> None:
+        options = _options_of(request)
+        core = _core.Session.live(options, frames=True, variables=self._live_variables)
+        endpoint = "/ws-stream-normalized"
+        session = _session(core, options, endpoint, request, transport="ws", is_live=True)
+        self._published(session, "realtime")
+        try:
+            await self._send_frames(socket, session, self._slow_client_timeout)
+        except asyncio.TimeoutError:
+            await socket.close(WSCloseCode.POLICY_VIOLATION, "Too much backpressure")
+        else:
+            await socket.close(WSCloseCode.OK, "WS stream-normalized finished")
+
+    async def _send_frames(
+        self, socket: Socket, session: Session, patience: float | None = None
+    ) -> None:
         reading = asyncio.create_task(socket.read())
         try:
             with self.sessions.running_session(session):
                 session.tasks.append(_this_task())
                 async for chunk in chunks_async(session.core):
-                    await socket.send(chunk.lines)
+                    await socket.send(chunk.lines, patience)
                     self.sessions.sent(session, chunk, frames=True)
         finally:
             reading.cancel()
@@ -257,20 +284,23 @@ def _options_of(request: web.BaseRequest) -> str:
     return options
 
 
+def _new_id() -> str:
+    return uuid.uuid4().hex
+
+
 def _session(
-    core: _core.ReplaySession,
+    core: _core.Session,
     options: str,
     endpoint: str,
     request: web.BaseRequest,
     **facts: Any,  # noqa: ANN401 - fields of Session
 ) -> Session:
     read = json.loads(options)
-    peer = request.transport.get_extra_info("peername") if request.transport is not None else None
     streams: list[Mapping[str, Any]] = read if isinstance(read, list) else [read]
     return Session(
-        id=uuid.uuid4().hex,
+        id=_new_id(),
         endpoint=endpoint,
-        client="" if not peer else f"{peer[0]}:{peer[1]}",
+        client=client_of(request),
         options=streams,
         core=core,
         **{"transport": "http"} | facts,

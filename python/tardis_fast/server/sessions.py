@@ -49,7 +49,7 @@ class Session:
     client: str
     options: list[Mapping[str, Any]]
     """What was asked for, one object a stream."""
-    core: _core.ReplaySession
+    core: _core.Session
     is_live: bool = False
     started_at: datetime = field(default_factory=now)
     ended_at: datetime | None = None

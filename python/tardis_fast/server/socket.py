@@ -23,6 +23,12 @@ _BUFFERED_BYTES = 512 << 10
 """Bytes that wait for a slow client in this process."""
 
 
+def client_of(request: web.BaseRequest) -> str:
+    """Return the address of whoever asks."""
+    peer = request.transport.get_extra_info("peername") if request.transport is not None else None
+    return f"{peer[0]}:{peer[1]}" if peer else ""
+
+
 class Socket:
     """A WebSocket that is open."""
 
@@ -32,6 +38,7 @@ class Socket:
             compress=False, max_msg_size=_LONGEST_MESSAGE, timeout=_CLOSE_SECONDS
         )
         self._request = request
+        self.client = client_of(request)
 
     async def open(self) -> None:
         """Answer the handshake."""
@@ -42,12 +49,15 @@ class Socket:
         transport.set_write_buffer_limits(high=_BUFFERED_BYTES)
         self._transport = transport
 
-    async def send(self, frames: bytes) -> None:
-        """Send whole frames, waiting while the client is slow."""
+    async def send(self, frames: bytes, patience: float | None = None) -> None:
+        """Send whole frames, waiting while the client is slow, at most `patience` seconds."""
         if self._transport.is_closing():
             raise ConnectionResetError("the client is gone")
         self._transport.write(frames)
-        await self._writer.drain()
+        if patience is None:
+            await self._writer.drain()
+        elif self._transport.get_write_buffer_size() > 0:
+            await asyncio.wait_for(self._writer.drain(), patience)
 
     async def read(self, on_message: Callable[[str], None] | None = None) -> None:
         """Read until the client closes; answers pings, passes texts on."""

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use market_data::{exchange_ids, normalized_exchanges};
+use proptest::prelude::*;
 
 use super::*;
 
@@ -32,7 +33,7 @@ fn an_exchange_that_is_not_known_is_refused() {
 fn what_is_not_understood_is_named_with_an_example() {
     assert_eq!(
         subscribed_filters("ftx", r#"{"op":"subscribe"}"#).unwrap_err().to_string(),
-        r#"the subscription {"op":"subscribe"} is not understood; subscribe to ftx as with {"op":"subscribe","channel":"trades","market":"BTC-PERP"}"#
+        r#"this subscription to ftx is not understood: {"op":"subscribe"}; subscribe as with {"op":"subscribe","channel":"trades","market":"BTC-PERP"}"#
     );
     assert_eq!(
         subscribed_filters("ftx-us", r#"{"op":"subscribe","channel":"fills"}"#)
@@ -130,5 +131,45 @@ fn assert_same_wish(exchange: &str, asked: &Wish, wanted: &[Filter]) {
     for channel in asked.keys() {
         let is_wanted = wanted.iter().any(|filter| filter.channel == *channel);
         assert!(is_wanted || more.contains(&&**channel), "{exchange}: {channel} is too much");
+    }
+}
+
+/// JSON of the words that clients use, in any shape.
+fn any_message() -> impl Strategy<Value = Value> {
+    let fields = "op event method type cmd sub args params param channel channels payload topic symbol \
+                  symbols subscription data name key";
+    let words = "subscribe SUBSCRIBE sub public/subscribe trade.subscribe sub.deal trade book trades \
+                 status a@trade !@ @ . .. : / _ deriv:t ob. ob.. market.é.trade instrument.state.any \
+                 markprice.options é  ";
+    let one_of = |words: &'static str| prop::sample::select(words.split(' ').collect::<Vec<_>>());
+    let leaf = prop_oneof![
+        6 => one_of(words).prop_map(Value::from),
+        1 => any::<bool>().prop_map(Value::from),
+        1 => any::<i32>().prop_map(Value::from),
+        1 => Just(Value::Null),
+    ];
+    leaf.prop_recursive(4, 24, 5, move |inner| {
+        let field = one_of(fields).prop_map(str::to_owned);
+        prop_oneof![
+            1 => prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            3 => prop::collection::btree_map(field, inner, 0..5)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_understood_is_in_the_archive(message in any_message()) {
+        let message = message.to_string();
+        for (exchange, _) in DIALECTS {
+            let Ok(Some(filters)) = subscribed_filters(exchange, &message) else { continue };
+            prop_assert!(!filters.is_empty());
+            for filter in filters {
+                let channels = exchange_channels(exchange).unwrap();
+                prop_assert!(channels.contains(&&*filter.channel), "{}: {:?}", exchange, filter);
+                prop_assert!(filter.symbols.is_none_or(|symbols| !symbols.is_empty()));
+            }
+        }
     }
 }

@@ -1,85 +1,45 @@
-//! `ReplaySession`: replays for Python, chunk by chunk.
+//! `Session`: replays and live streams for Python, chunk by chunk.
 //!
 //! A task of the runtime makes chunks, a few ahead of the reader. Who waits for a chunk waits
 //! without Python's lock, or is woken by a callable: asyncio needs no thread.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use arrow_array::Array;
 use arrow_pyarrow::ToPyArrow;
-use bronze_core::{EventBatch, NotAccepted, columns};
+use bronze_core::{EventBatch, columns};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tardis_feed::{
-    CachePart, FeedOptions, Framing, NormalizedRequest, NormalizedSession, RawRequest, RawSession,
-    SessionError, SessionProgress,
+    Framing, LiveEndpoints, LiveRequest, NormalizedRequest, RawRequest, can_subscribe,
+    read_filters, subscribed_filters,
 };
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
+use crate::archive::Archive;
 use crate::encoder::BronzeEncoder;
 use crate::errors::{bad_events, bad_option, bad_request, no_runtime, not_accepted, not_replayed};
 use crate::publisher::Publisher;
+use crate::source::{Failure, Made, Plan, Progress, Request, run};
 
 /// Chunks that are made ahead of the reader.
 const CHUNKS_AHEAD: usize = 2;
 /// How often a waiting reader looks for signals.
 const SIGNAL_CHECK: Duration = Duration::from_millis(100);
 
-type Made = Result<tardis_feed::Chunk, Failure>;
-
-/// Why there are no more chunks.
-enum Failure {
-    Session(SessionError),
-    /// The publisher did not take the events of a chunk.
-    Publisher(NotAccepted),
-}
-
-/// The archive: where replays get their data. Replays of one archive share their connections.
+/// A replay or a live stream.
 #[pyclass(frozen, module = "tardis_fast._core")]
-pub(crate) struct Archive {
-    archive: tardis_feed::Archive,
-    runtime: Handle,
-}
-
-#[pymethods]
-impl Archive {
-    #[new]
-    fn new(options: &str) -> PyResult<Self> {
-        let options = Arc::new(FeedOptions::from_json(options).map_err(bad_option)?);
-        let runtime = bronze_core::runtime().map_err(no_runtime)?;
-        let archive = tardis_feed::Archive::new(options, &runtime).map_err(bad_option)?;
-        Ok(Self { archive, runtime })
-    }
-
-    /// Removes a part of the cache, or all of it; filters are JSON, and each part needs those before
-    /// it.
-    #[pyo3(signature = (exchange=None, filters=None, year=None, month=None, day=None))]
-    fn clear_cache(
-        &self,
-        py: Python<'_>,
-        exchange: Option<&str>,
-        filters: Option<&str>,
-        year: Option<u16>,
-        month: Option<u8>,
-        day: Option<u8>,
-    ) -> PyResult<()> {
-        let filters = filters.map(tardis_feed::read_filters).transpose().map_err(bad_option)?;
-        let part = CachePart { exchange, filters: filters.as_deref(), year, month, day };
-        let cache_dir = self.archive.cache_dir();
-        py.detach(|| tardis_feed::clear_cache(cache_dir, &part)).map_err(bad_option)
-    }
-}
-
-/// A replay.
-#[pyclass(frozen, module = "tardis_fast._core")]
-pub(crate) struct ReplaySession {
+pub(crate) struct Session {
     state: Mutex<State>,
-    progress: Arc<SessionProgress>,
+    progress: Progress,
+    /// Connections of a synchronised replay whose clients are gone.
+    left: Arc<Mutex<Vec<usize>>>,
     runtime: Handle,
 }
 
@@ -90,26 +50,14 @@ enum State {
     Ended,
 }
 
-struct Plan {
-    archive: tardis_feed::Archive,
-    request: Request,
-    encoder: Option<bronze_core::BronzeEncoder>,
-    /// Who takes the events of each chunk before it is handed over.
-    publisher: Option<Arc<bronze_core::Publisher>>,
-}
-
-enum Request {
-    Raw(RawRequest),
-    Normalized(Vec<NormalizedRequest>, Framing),
-}
-
 #[pymethods]
-impl ReplaySession {
+impl Session {
     /// A replay of an exchange's own messages.
     #[staticmethod]
     fn raw(options: &str, archive: &Archive) -> PyResult<Self> {
         let request = RawRequest::parse(options).map_err(bad_request)?;
-        Ok(Self::planned(Request::Raw(request), archive))
+        let request = Request::Raw(archive.archive.clone(), request);
+        Ok(Self::planned(request, archive.runtime.clone()))
     }
 
     /// A replay of normalized messages, as lines or as WebSocket frames.
@@ -117,8 +65,50 @@ impl ReplaySession {
     #[pyo3(signature = (options, archive, *, frames=false))]
     fn normalized(options: &str, archive: &Archive, frames: bool) -> PyResult<Self> {
         let requests = NormalizedRequest::parse(options).map_err(bad_request)?;
-        let framing = if frames { Framing::Frames } else { Framing::Lines };
-        Ok(Self::planned(Request::Normalized(requests, framing), archive))
+        let request = Request::Normalized(archive.archive.clone(), requests, framing(frames));
+        Ok(Self::planned(request, archive.runtime.clone()))
+    }
+
+    /// A replay of exchanges' own messages to several connections in step. Each is an exchange, a
+    /// beginning, an end and filters as JSON; chunks are WebSocket frames for one of them.
+    #[staticmethod]
+    #[allow(clippy::needless_pass_by_value)] // as Python gives it
+    fn synchronised(
+        connections: Vec<(String, String, String, String)>,
+        archive: &Archive,
+    ) -> PyResult<Self> {
+        let request = |(exchange, from, to, filters): &(String, String, String, String)| {
+            RawRequest::of_parts(exchange, from, to, read_filters(filters)?)
+        };
+        let requests = connections.iter().map(request).collect::<Result<_, _>>();
+        let requests = requests.map_err(bad_request)?;
+        let request = Request::Synchronised(archive.archive.clone(), requests);
+        Ok(Self::planned(request, archive.runtime.clone()))
+    }
+
+    /// Normalized messages as exchanges send them. Variables such as `WSS_URL_BITMEX` beat those of
+    /// the environment.
+    #[staticmethod]
+    #[pyo3(signature = (options, *, frames=false, variables=None))]
+    #[allow(clippy::needless_pass_by_value)] // as Python gives it
+    fn live(
+        options: &str,
+        frames: bool,
+        variables: Option<HashMap<String, String>>,
+    ) -> PyResult<Self> {
+        let requests = LiveRequest::parse(options).map_err(bad_request)?;
+        let variable = |name: &str| {
+            let own = variables.as_ref().and_then(|variables| variables.get(name).cloned());
+            own.or_else(|| std::env::var(name).ok())
+        };
+        let endpoints = LiveEndpoints::from_variables(variable).map_err(bad_option)?;
+        let request = Request::Live(requests, framing(frames), Box::new(endpoints));
+        Ok(Self::planned(request, bronze_core::runtime().map_err(no_runtime)?))
+    }
+
+    /// Goes on without a connection of a synchronised replay.
+    fn leave(&self, connection: usize) {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
     }
 
     /// Has chunks hold events too, made as `encoder` makes them; before the first chunk only.
@@ -182,15 +172,17 @@ impl ReplaySession {
     }
 }
 
-impl ReplaySession {
-    fn planned(request: Request, archive: &Archive) -> Self {
-        let archive_of_plan = archive.archive.clone();
-        let plan = Plan { archive: archive_of_plan, request, encoder: None, publisher: None };
-        Self {
-            state: Mutex::new(State::Planned(Box::new(plan))),
-            progress: Arc::default(),
-            runtime: archive.runtime.clone(),
-        }
+impl Session {
+    fn planned(request: Request, runtime: Handle) -> Self {
+        let (progress, left) = (Progress::of(&request), Arc::default());
+        let plan = Plan {
+            request,
+            progress: progress.clone(),
+            left: Arc::clone(&left),
+            encoder: None,
+            publisher: None,
+        };
+        Self { state: Mutex::new(State::Planned(Box::new(plan))), progress, left, runtime }
     }
 
     fn change_plan(&self, change: impl FnOnce(&mut Plan)) -> PyResult<()> {
@@ -199,7 +191,7 @@ impl ReplaySession {
                 change(plan);
                 Ok(())
             }
-            _ => Err(bad_option("the replay has begun; ask for events before its first chunk")),
+            _ => Err(bad_option("the session has begun; ask for events before its first chunk")),
         }
     }
 
@@ -214,7 +206,7 @@ impl ReplaySession {
             && let State::Planned(plan) = std::mem::replace(&mut *state, State::Ended)
         {
             let (sender, chunks) = mpsc::channel(CHUNKS_AHEAD);
-            let task = self.runtime.spawn(run(*plan, Arc::clone(&self.progress), sender));
+            let task = self.runtime.spawn(run(*plan, sender));
             *state = State::Running(chunks, task.abort_handle());
         }
         state
@@ -223,7 +215,8 @@ impl ReplaySession {
     fn handed_over(&self, py: Python<'_>, made: Option<Made>) -> PyResult<Option<Chunk>> {
         match made {
             None => Ok(None),
-            Some(Ok(chunk)) => Ok(Some(Chunk {
+            Some(Ok((connection, chunk))) => Ok(Some(Chunk {
+                connection,
                 lines: PyBytes::new(py, &chunk.lines).unbind(),
                 messages: chunk.messages,
                 events: chunk.events,
@@ -239,65 +232,27 @@ impl ReplaySession {
     }
 }
 
-impl Drop for ReplaySession {
+impl Drop for Session {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-/// Makes chunks until the end, a failure, or nobody reads any more.
-async fn run(mut plan: Plan, progress: Arc<SessionProgress>, out: mpsc::Sender<Made>) {
-    let publisher = plan.publisher.take();
-    let mut session = match Session::open(plan, &progress) {
-        Ok(session) => session,
-        Err(error) => {
-            let _ = out.send(Err(Failure::Session(error))).await;
-            return;
-        }
-    };
-    while let Some(made) = session.next_chunk().await.transpose() {
-        let made = match (made, &publisher) {
-            (Ok(chunk), Some(publisher)) => published(chunk, publisher).await,
-            (made, _) => made.map_err(Failure::Session),
-        };
-        let is_last = made.is_err();
-        if out.send(made).await.is_err() || is_last {
-            return;
-        }
-    }
+fn framing(frames: bool) -> Framing {
+    if frames { Framing::Frames } else { Framing::Lines }
 }
 
-async fn published(mut chunk: tardis_feed::Chunk, publisher: &bronze_core::Publisher) -> Made {
-    if let Some(events) = chunk.events.take() {
-        publisher.publish_async(&events).await.map_err(Failure::Publisher)?;
-    }
-    Ok(chunk)
+/// What a client's subscription asks for, as JSON filters; `None` if it is no subscription.
+#[pyfunction(name = "subscribed_filters")]
+pub(crate) fn filters_of_subscription(exchange: &str, message: &str) -> PyResult<Option<String>> {
+    let filters = subscribed_filters(exchange, message).map_err(bad_option)?;
+    filters.map(|filters| serde_json::to_string(&filters).map_err(bad_option)).transpose()
 }
 
-enum Session {
-    Raw(Box<RawSession>),
-    Normalized(Box<NormalizedSession>),
-}
-
-impl Session {
-    fn open(plan: Plan, progress: &Arc<SessionProgress>) -> Result<Self, SessionError> {
-        let Plan { archive, request, encoder, .. } = plan;
-        Ok(match request {
-            Request::Raw(request) => {
-                Self::Raw(Box::new(RawSession::open(&archive, request, progress)?))
-            }
-            Request::Normalized(requests, framing) => Self::Normalized(Box::new(
-                NormalizedSession::open(&archive, requests, framing, encoder, progress)?,
-            )),
-        })
-    }
-
-    async fn next_chunk(&mut self) -> Result<Option<tardis_feed::Chunk>, SessionError> {
-        match self {
-            Self::Raw(session) => session.next_chunk().await,
-            Self::Normalized(session) => session.next_chunk().await,
-        }
-    }
+/// Whether subscriptions to an exchange are understood.
+#[pyfunction(name = "can_subscribe")]
+pub(crate) fn is_subscribable(exchange: &str) -> bool {
+    can_subscribe(exchange)
 }
 
 /// Calls a callable when woken.
@@ -313,7 +268,7 @@ impl Wake for PythonWaker {
     }
 }
 
-/// A piece of a replay's output.
+/// A piece of a session's output.
 #[pyclass(frozen, module = "tardis_fast._core")]
 pub(crate) struct Chunk {
     /// Whole lines, each with its newline, or whole frames.
@@ -322,6 +277,9 @@ pub(crate) struct Chunk {
     /// How many there are.
     #[pyo3(get)]
     messages: u64,
+    /// Which connection of a synchronised replay it is for.
+    #[pyo3(get)]
+    connection: usize,
     events: Option<EventBatch>,
 }
 
@@ -330,7 +288,7 @@ impl Chunk {
     /// The events of the same messages, as a `pyarrow.BinaryArray`.
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let events = self.events.as_ref().ok_or_else(|| {
-            bad_option("the replay makes no events; call make_events before its first chunk")
+            bad_option("the session makes no events; call make_events before its first chunk")
         })?;
         let events = columns::event_batch_to_events(events).map_err(bad_events)?;
         events.to_data().to_pyarrow(py)
