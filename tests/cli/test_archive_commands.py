@@ -1,5 +1,6 @@
 """The sample market and the cache from the command line."""
 
+import os
 import signal
 import subprocess
 import sysconfig
@@ -34,6 +35,20 @@ def test_clear_cache_removes_an_exchange_or_all(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "feeds").iterdir()] == ["deribit"]
     subprocess.run(clear, check=True)
     assert not (tmp_path / "feeds").exists()
+
+
+def test_the_cache_is_named_by_the_file_or_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "all.toml"
+    file.write_text(f'[archive]\ncache_dir = "{tmp_path}/file"\n[server]\nport = 1\n', "utf-8")
+    for name in ("file", "environment"):
+        (tmp_path / name / "feeds" / "bitmex").mkdir(parents=True)
+    clear = [str(COMMAND), "clear-cache", "--config", str(file)]
+    environment = os.environ | {"TM_CACHE_DIR": f"{tmp_path}/environment"}
+    subprocess.run(clear, check=True, env=environment)
+    assert (tmp_path / "file" / "feeds").exists()
+    assert not (tmp_path / "environment" / "feeds").exists()
+    subprocess.run(clear, check=True)
+    assert not (tmp_path / "file" / "feeds").exists()
 
 
 def test_clear_cache_refuses_what_is_no_exchange(tmp_path: Path) -> None:

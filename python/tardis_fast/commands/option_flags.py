@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from tardis_fast.options import Settings, load_settings
 from tardis_fast.options.base import Option, OptionsModel
@@ -55,9 +56,25 @@ class BusCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options in narrow columns."""
-        records = (parameter.get_help_record(ctx) for parameter in self.get_params(ctx))
+        options = (known for known in self.get_params(ctx) if isinstance(known, click.Option))
+        records = (known.get_help_record(ctx) for known in options)
         with formatter.section("Options"):
             formatter.write_dl([record for record in records if record], col_max=_FLAG_WIDTH)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete also the options that plain help has no room for, once they are begun."""
+        found = super().shell_complete(ctx, incomplete)
+        if not incomplete.startswith("--"):
+            return found
+        names = {item.value for item in found}
+        more = (
+            CompletionItem(flag, help=known.help)
+            for known in self.get_params(ctx)
+            if isinstance(known, DeclaredOption)
+            for flag in (*known.opts, *known.secondary_opts)
+            if flag.startswith(incomplete) and flag not in names
+        )
+        return [*found, *more]
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Name the buses and where their options are shown."""
@@ -89,15 +106,18 @@ def options_of(*models: type[OptionsModel]) -> Callable[[Decorated], Decorated]:
         for model in reversed(models):
             for known in reversed(model.options()):
                 command = _click_option(known)(command)
-        return click.option(
-            "--config",
-            type=click.Path(path_type=Path),
-            envvar="TM_CONFIG",
-            metavar="FILE",
-            help="Options from a TOML file.",
-        )(command)
+        return config_option(command)
 
     return decorate
+
+
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    envvar="TM_CONFIG",
+    metavar="FILE",
+    help="Options from a TOML file.",
+)
 
 
 def settings_of(context: click.Context, *others: type[OptionsModel]) -> Settings:
