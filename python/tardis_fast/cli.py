@@ -10,7 +10,7 @@ import click
 
 import tardis_fast
 
-_LOADED_ON_USE = ("check", "clear-cache", "decode", "publish", "sample-api", "serve")
+_LOADED_ON_USE = ("check", "clear-cache", "completion", "decode", "publish", "sample-api", "serve")
 """Commands in `tardis_fast.commands`, so that none waits for what another one imports."""
 _EXIT_USAGE = 2
 _EXIT_ABORTED = 130

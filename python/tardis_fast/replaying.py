@@ -165,6 +165,11 @@ class NormalizedReplay(Replay):
         super().__init__(session)
         self._encoder = encoder
 
+    def events(self) -> _Readings[pa.Array]:
+        """Give the Bronze events of the messages, as arrays of many; made for publishing."""
+        self._session.make_events(self._encoder)
+        return _Readings(self, lambda chunk: [chunk.events()])
+
     def record_batches(self) -> _Readings[pa.RecordBatch]:
         """Give record batches in the columns of Bronze, all types of messages in one schema.
 
@@ -224,7 +229,7 @@ def replay_normalized(
 ) -> NormalizedReplay:
     """Replay normalized messages of one or several streams, merged by the time of receipt.
 
-    `encoder` says how the events of `record_batches` and `to_arrow` are made.
+    `encoder` says how the events of `events`, `record_batches` and `to_arrow` are made.
     """
     options = [stream._options() for stream in streams]  # noqa: SLF001 - of this module
     session = _core.Session.normalized(json.dumps(options), archive_of(feed))

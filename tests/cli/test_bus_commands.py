@@ -85,7 +85,10 @@ def test_help_of_a_bus(section: str) -> None:
             ["publish", "--lake-dir", "x", "--meta", "a", "-"],
             "--meta: `a` has no colon; write key:value,key:value",
         ),
-        (["publish", "--lake-dir", "x"], "Missing argument 'FILE...'."),
+        (
+            ["publish", "--lake-dir", "x"],
+            "nothing to publish; give FILE..., or --exchange, --from, --to and --data-types",
+        ),
         (
             ["decode", "--reasons"],
             "--reasons: - holds none; give a dead-letter file",

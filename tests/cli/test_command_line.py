@@ -27,9 +27,10 @@ def test_help() -> None:
         "Commands:\n"
         "  check        Check the configuration and try the connection of every bus.\n"
         "  clear-cache  Remove slices of the archive from the cache.\n"
+        "  completion   Print the completion script of a shell.\n"
         "  decode       Show Bronze events as JSON lines.\n"
         "  demo         Take sample messages through Bronze and Arrow and back,...\n"
-        "  publish      Publish messages or events from files to the configured...\n"
+        "  publish      Publish a range of the archive, or files, to buses.\n"
         "  sample-api   Serve a made-up market as the Tardis API serves the archive.\n"
         "  serve        Serve replays and live streams over HTTP and WebSocket.\n"
     )

@@ -1,18 +1,19 @@
-"""`tardis-fast publish`: messages and events from files to the configured buses."""
+"""`tardis-fast publish`: a range of the archive, or files, to the configured buses."""
 
 import re
 import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NoReturn, Protocol
 
 import click
 from rich.console import Console
+from rich.progress import TextColumn
 from rich.table import Table
 
-from tardis_fast._core import InvalidEventError, InvalidMessageError
+from tardis_fast._core import InvalidEventError, InvalidMessageError, ReplayError
 from tardis_fast.commands.event_files import (
     STANDARD_INPUT,
     Kind,
@@ -23,12 +24,18 @@ from tardis_fast.commands.event_files import (
     sources,
 )
 from tardis_fast.commands.option_flags import BusCommand, options_of, settings_of
-from tardis_fast.commands.terminal import log_to, progress
-from tardis_fast.options import BUSES, BronzeOptions, DeliveryOptions, FeedOptions, LogOptions
+from tardis_fast.commands.replay_range import ReplayRange, range_of, range_options
+from tardis_fast.commands.terminal import Step, log_to, progress
+from tardis_fast.options import (
+    BUSES,
+    BronzeOptions,
+    DeliveryOptions,
+    FeedOptions,
+    LogOptions,
+    Settings,
+)
 from tardis_fast.publisher import BusStats, Publisher, Remainder
-
-if TYPE_CHECKING:
-    from tardis_fast.commands.terminal import Step
+from tardis_fast.replaying import NormalizedReplay
 
 _FLUSH_SECONDS = 0.5
 _EXIT_UNDELIVERED = 1
@@ -45,30 +52,86 @@ class _Stopped(BaseException):
 
 
 @click.command(cls=BusCommand)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, metavar="[FILE...]")
+@range_options
 @options_of(*BUSES, DeliveryOptions, BronzeOptions, FeedOptions, LogOptions)
 @click.pass_context
-def publish(context: click.Context, /, files: tuple[str, ...], **_: object) -> None:
-    """Publish messages or events from files to the configured buses.
+def publish(context: click.Context, /, files: tuple[str, ...], **parameters: object) -> None:
+    """Publish a range of the archive, or files, to buses.
 
     FILE holds normalized messages, one JSON object a line (- reads them from standard input), or
     Bronze events: a dead-letter file, a spill segment, Parquet of the lake, or a directory of it.
 
     Ends with 0 if everything was acknowledged, 1 if not, 2 if it could not begin.
     """
+    replay_range = range_of(parameters)
+    if replay_range is None and not files:
+        raise click.UsageError(
+            "nothing to publish; give FILE..., or --exchange, --from, --to and --data-types"
+        )
+    if replay_range is not None and files:
+        raise click.UsageError(
+            f"{files[0]}: it contradicts --exchange: publish files or a range; keep one of them"
+        )
     settings = settings_of(context)
-    found = sources(files)
+    if replay_range is None:
+        found = sources(files)
+        sys.exit(_deliver(settings, _Files(found)))
+    with replay_range.replayed(settings) as replay:
+        sys.exit(_deliver(settings, _Range(replay, replay_range)))
+
+
+class _Work(Protocol):
+    """Something to be published."""
+
+    def bar(self, console: Console) -> AbstractContextManager[Step]:
+        """Show how far it is."""
+
+    def publish(self, publisher: Publisher, step: Step) -> None:
+        """Publish all of it."""
+
+
+class _Files:
+    def __init__(self, found: list[Source]) -> None:
+        self._found = found
+
+    def bar(self, console: Console) -> AbstractContextManager[Step]:
+        return progress(console, _total_bytes(self._found))
+
+    def publish(self, publisher: Publisher, step: Step) -> None:
+        for source in self._found:
+            _publish_source(publisher, source, step)
+
+
+class _Range:
+    def __init__(self, replay: NormalizedReplay, replay_range: ReplayRange) -> None:
+        self._replay = replay
+        exchanges = dict.fromkeys(stream.exchange for stream in replay_range.streams)
+        self._name = ", ".join(exchanges)
+
+    def bar(self, console: Console) -> AbstractContextManager[Step]:
+        minutes = TextColumn("{task.completed:,.0f}/{task.total:,.0f} min")
+        return progress(console, 0, minutes)
+
+    def publish(self, publisher: Publisher, step: Step) -> None:
+        step.name(self._name)
+        for events in self._replay.events():
+            step.events(publisher.publish(events))
+            step.replayed(self._replay)
+
+
+def _deliver(settings: Settings, work: _Work) -> int:
+    """Publish, wait for acknowledgements, print the ledger, and return the exit code."""
     errors = Console(stderr=True, highlight=False)
     exit_code = 0
     with log_to(errors, settings.log):
         publisher = Publisher.of_settings(settings)
-        with _stop_on_signals(), progress(errors, _total_bytes(found)) as step:
+        with _stop_on_signals(), work.bar(errors) as step:
             try:
-                for source in found:
-                    _publish_source(publisher, source, step)
+                work.publish(publisher, step)
                 step.name("waiting for acknowledgements")
                 _wait_while_it_moves(publisher, settings.delivery.drain_seconds)
-            except (InvalidMessageError, InvalidEventError) as error:
+            except (InvalidMessageError, InvalidEventError, ReplayError) as error:
                 errors.print(f"error: {error}", markup=False, soft_wrap=True)
                 exit_code = _EXIT_UNDELIVERED
             except _Stopped as stopped:
@@ -86,7 +149,7 @@ def publish(context: click.Context, /, files: tuple[str, ...], **_: object) -> N
     _say_what_is_left(errors, stats, remainders)
     if not exit_code and not _all_acknowledged(stats, remainders):
         exit_code = _EXIT_UNDELIVERED
-    sys.exit(exit_code)
+    return exit_code
 
 
 def _total_bytes(found: list[Source]) -> int | None:
@@ -94,7 +157,7 @@ def _total_bytes(found: list[Source]) -> int | None:
     return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
-def _publish_source(publisher: Publisher, source: Source, step: "Step") -> None:
+def _publish_source(publisher: Publisher, source: Source, step: Step) -> None:
     step.name("standard input" if source.name == STANDARD_INPUT else source.name)
     if source.kind is Kind.OTHER:
         _publish_lines(publisher, source, step)
@@ -115,7 +178,7 @@ def _event_chunks(source: Source) -> Iterator[Any]:
             yield batch.column("event")
 
 
-def _publish_lines(publisher: Publisher, source: Source, step: "Step") -> None:
+def _publish_lines(publisher: Publisher, source: Source, step: Step) -> None:
     lines_before = 0
     with source.open() as file:
         try:

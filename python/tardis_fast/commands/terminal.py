@@ -3,12 +3,14 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
     Progress,
+    ProgressColumn,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
@@ -16,50 +18,65 @@ from rich.progress import (
 
 from tardis_fast.logs import PACKAGE, formatter_of
 from tardis_fast.options import LogOptions
+from tardis_fast.replaying import Replay
 
 
 class Step:
     """Where a command tells how far it is."""
 
-    def __init__(self, bar: Progress | None, total_bytes: int | None) -> None:
+    def __init__(self, bar: Progress | None, total: int | None) -> None:
         self._bar = bar
         self._events = 0
         self._task: TaskID | None = None
         if bar is not None:
-            self._task = bar.add_task("", total=total_bytes, events="")
+            self._task = bar.add_task("", total=total, counts="")
 
     def name(self, name: str) -> None:
         """Say what is being done now."""
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, description=name)
+        self._update(description=name)
 
     def events(self, count: int) -> None:
         """Say that so many more events were taken in."""
         self._events += count
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, events=f"{self._events:,} events")
+        self._update(counts=f"{self._events:,} events")
 
     def bytes(self, count: int) -> None:
         """Say that so many more bytes were read."""
+        self._update(advance=count)
+
+    def replayed(self, replay: Replay) -> None:
+        """Say how far a replay is."""
+        if self._bar is None:
+            return
+        done = replay.progress
+        self._update(
+            completed=done.minutes,
+            total=done.minutes_total,
+            counts=f"{done.messages:,} messages, {self._events:,} events",
+        )
+
+    def _update(self, **values: Any) -> None:  # noqa: ANN401 - those of rich
         if self._bar is not None and self._task is not None:
-            self._bar.advance(self._task, count)
+            self._bar.update(self._task, **values)
 
 
 @contextmanager
-def progress(console: Console, total_bytes: int | None) -> Iterator[Step]:
-    """Show a bar while the block runs, if `console` is a terminal."""
+def progress(
+    console: Console, total: int | None, unit: ProgressColumn | None = None
+) -> Iterator[Step]:
+    """Show a bar while the block runs, if `console` is a terminal; bytes if there is no `unit`."""
     if not console.is_terminal:
-        yield Step(None, total_bytes)
+        yield Step(None, total)
         return
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        DownloadColumn(),
-        TextColumn("{task.fields[events]}"),
+        unit or DownloadColumn(),
+        TextColumn("{task.fields[counts]}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        yield Step(bar, total_bytes)
+        yield Step(bar, total)
 
 
 class _ConsoleHandler(logging.Handler):
