@@ -14,6 +14,8 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 
+from tardis_fast._core import TardisFastError
+
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 _LONG_LIFE_SECONDS = 60.0
@@ -34,7 +36,7 @@ def default_processes() -> int:
 class HeldPorts:
     """A port and the next one, held for the members while none of them listens.
 
-    Raises `OSError` if another program listens on one of them, also one that shares its ports.
+    Raises `TardisFastError` if another program listens there, also one that shares its ports.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -42,10 +44,11 @@ class HeldPorts:
         for tries_left in reversed(range(1 if port else _PORT_TRIES)):
             try:
                 self.port = self._hold(host, port)
-            except OSError:  # noqa: PERF203 - that is why it is tried again
+            except OSError as error:  # noqa: PERF203 - that is why it is tried again
                 self.close()
                 if not tries_left:
-                    raise
+                    reason = error.strerror or str(error)
+                    raise TardisFastError(f"cannot listen on {host}:{port}: {reason}") from None
             else:
                 return
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tardis_fast import cluster
+from tardis_fast import TardisFastError, cluster
 from tardis_fast.cluster import Cluster, HeldPorts
 
 MEMBER = """
@@ -144,7 +144,7 @@ def test_ports_are_held_for_those_who_share_them() -> None:
                     member.setsockopt(socket.SOL_SOCKET, shared, 1)
                 member.bind(("127.0.0.1", port))
                 member.listen()
-                with pytest.raises(OSError, match="in use"):
+                with pytest.raises(TardisFastError, match="in use"):
                     HeldPorts("127.0.0.1", port)
     finally:
         held.close()
@@ -155,5 +155,5 @@ def test_a_next_port_that_is_taken_is_told() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(OSError, match="in use"):
+        with pytest.raises(TardisFastError, match="in use"):
             HeldPorts("127.0.0.1", taken.getsockname()[1] - 1)

@@ -1,7 +1,6 @@
 """`tardis-fast serve`: the server, until a signal stops it."""
 
 import asyncio
-import os
 import signal
 import sys
 from collections.abc import Coroutine
@@ -11,6 +10,7 @@ from typing import Any, Protocol
 import click
 
 import tardis_fast
+from tardis_fast._core import ConfigError, TardisFastError
 from tardis_fast.cluster import Cluster, HeldPorts, default_processes
 from tardis_fast.commands.option_flags import BusCommand, options_of, settings_of
 from tardis_fast.logs import configure_log
@@ -39,7 +39,7 @@ class Machine(Protocol):
     port: int
 
     async def start(self, port: int | None = None, *, reuse_port: bool = False) -> None:
-        """Listen."""
+        """Listen; raises `TardisFastError` if that cannot be."""
 
     async def stop(self) -> None:
         """Take nothing more, end sessions, drain."""
@@ -50,12 +50,8 @@ class CannotListenError(click.ClickException):
 
     exit_code = _EXIT_CANNOT_LISTEN
 
-    def __init__(self, server: ServerOptions, error: OSError) -> None:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        super().__init__(
-            f"cannot listen on {server.host}, port {server.port} and the next: {reason}; "
-            "give another --port or --host"
-        )
+    def __init__(self, error: TardisFastError) -> None:
+        super().__init__(f"{error}; give another --port or --host")
 
 
 @click.command(cls=BusCommand)
@@ -96,11 +92,9 @@ async def _serve(machine: Machine, settings: Settings, *, is_member: bool) -> in
     if is_member:
         loop.add_reader(_STANDARD_INPUT, _stop_at_end_of_input, loop, stopping)
     try:
-        await machine.start(server.port, reuse_port=is_member)
+        await _start(machine, server.port, is_member=is_member)
         _say_where(server.host, machine.port)
         await stopping.wait()
-    except OSError as error:
-        raise CannotListenError(server, error) from None
     finally:
         for number in _STOPPING:
             loop.remove_signal_handler(number)
@@ -108,6 +102,15 @@ async def _serve(machine: Machine, settings: Settings, *, is_member: bool) -> in
             signal.signal(number, signal.SIG_DFL)
         await machine.stop()
     return _EXIT_LOST if _events_are_lost(machine.publisher) else 0
+
+
+async def _start(machine: Machine, port: int, *, is_member: bool) -> None:
+    try:
+        await machine.start(port, reuse_port=is_member)
+    except ConfigError:
+        raise
+    except TardisFastError as error:
+        raise CannotListenError(error) from None
 
 
 def _stop_at_end_of_input(loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
@@ -132,8 +135,8 @@ def _run_cluster(settings: Settings) -> int:
     server = settings.server
     try:
         ports = HeldPorts(server.host, server.port)
-    except OSError as error:
-        raise CannotListenError(server, error) from None
+    except TardisFastError as error:
+        raise CannotListenError(error) from None
     if server.clear_cache:
         from tardis_fast.replaying import clear_cache  # noqa: PLC0415 - seldom asked for
 
