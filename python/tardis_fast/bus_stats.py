@@ -31,6 +31,7 @@ class BusStats:
     """Events in the dead-letter file."""
     spilled: int
     """Events that wait on disk."""
+    spilled_bytes: int
     spilled_total: int
     """How many times events went to disk."""
     dropped: int
@@ -41,8 +42,14 @@ class BusStats:
     in_flight_bytes: int
     waiting: int
     """Events that are accepted and neither acknowledged, dead-lettered nor dropped."""
+    memory_limit_bytes: int
+    """Bytes of events that may be in memory and in flight."""
+    spill_limit_bytes: int
+    """Bytes that may wait on disk; 0 if nothing spills."""
     latency: Latency
     last_error: str | None
+    last_error_us: int | None
+    """When that was, in microseconds since 1970."""
     connected: bool
     dead_letter_file: str | None
 

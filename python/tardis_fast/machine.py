@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import tempfile
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,7 @@ class TardisMachine:
         self._publisher = Publisher.of_settings(settings) if settings.buses else None
         self._runners: list[web.BaseRunner] = []
         self._answers: Answers | None = None
+        self._sample_cache: tempfile.TemporaryDirectory[str] | None = None
         self.port = 0
         """The port of HTTP and WebSocket, once started; WebSocket is also on the next one."""
 
@@ -138,16 +140,22 @@ class TardisMachine:
         self._answers = answers
 
     async def _feed_options(self) -> FeedOptions:
-        """Return the options of the archive, which is a sample market if that is asked for."""
+        """Return the options of the archive, which is a sample market if that is asked for.
+
+        What the sample market made up must not lie among slices of the archive.
+        """
         archive = self._settings.archive
         if not self._settings.server.sample:
             return archive
+        self._sample_cache = tempfile.TemporaryDirectory(prefix="tardis-fast-sample-")
         runner = web.AppRunner(SampleApi(SampleMarket()).application())
         await runner.setup()
         self._runners.append(runner)
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         host, port = runner.addresses[0][:2]
-        return archive.with_values(endpoint=f"http://{host}:{port}/v1")
+        return archive.with_values(
+            endpoint=f"http://{host}:{port}/v1", cache_dir=self._sample_cache.name
+        )
 
     async def _listen(self, answers: Answers, port: int, reuse_port: bool) -> None:  # noqa: FBT001 - passed on
         line_size = self._settings.server.max_options_kb << 10
@@ -201,6 +209,9 @@ class TardisMachine:
         for runner in self._runners:
             await runner.cleanup()
         self._runners.clear()
+        if self._sample_cache is not None:
+            self._sample_cache.cleanup()
+            self._sample_cache = None
 
     def close(self) -> None:
         """Deliver what was published and spill the rest, for a machine that was not started."""

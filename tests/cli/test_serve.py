@@ -15,50 +15,14 @@ import pytest
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "tardis-fast"
 EXPECTED = Path(__file__).parent / "expected"
-STAND_IN = """
-import asyncio
-import tardis_fast.machine
-
-
-class Machine:
-    publisher = None
-
-    def __init__(self, settings):
-        self._host = settings.server.host
-
-    of_settings = classmethod(lambda cls, settings: cls(settings))
-
-    async def start(self, port=None, *, reuse_port=False):
-        try:
-            self._server = await asyncio.start_server(
-                self._answer, self._host, port, reuse_port=reuse_port
-            )
-        except OSError:
-            raise tardis_fast.TardisFastError(f"cannot listen on {self._host}:{port}") from None
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def _answer(self, reader, writer):
-        await reader.readuntil(b"\\r\\n\\r\\n")
-        writer.write(b"HTTP/1.1 200 OK\\r\\nConnection: close\\r\\n\\r\\n{}")
-        writer.close()
-
-    async def stop(self):
-        if hasattr(self, "_server"):
-            self._server.close()
-
-
-tardis_fast.machine.TardisMachine = Machine
-"""
 """A machine that only listens, for as long as there is no other."""
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Return an environment without options of tardis-fast."""
-    (tmp_path / "sitecustomize.py").write_text(STAND_IN, "utf-8")
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TM_")}
-    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
-    return clean | {"COLUMNS": "80", "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
+    return clean | {"COLUMNS": "80"}
 
 
 class Server:

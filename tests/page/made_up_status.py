@@ -100,6 +100,7 @@ def bus(name: str, **changes: Any) -> dict[str, Any]:
         retried=0,
         dead_lettered=0,
         spilled=0,
+        spilled_bytes=0,
         spilled_total=0,
         dropped=0,
         in_memory=0,
@@ -107,12 +108,15 @@ def bus(name: str, **changes: Any) -> dict[str, Any]:
         in_flight=0,
         in_flight_bytes=0,
         waiting=0,
+        memory_limit_bytes=128_000_000,
+        spill_limit_bytes=10_240_000_000,
         latency=Latency((0.001, 0.005, 0.01, 0.1, 1.0, 10.0), (0,) * 7, 0.0),
         last_error=None,
+        last_error_us=None,
         connected=True,
         dead_letter_file=None,
     )
-    return {"name": name} | asdict(nothing) | changes
+    return {"name": name} | asdict(nothing) | {"last_error_at": None} | changes
 
 
 def events(answer: int) -> list[dict[str, Any]]:
@@ -187,9 +191,6 @@ def busy(answer: int) -> dict[str, Any]:
                 40.0,
             )
         ),
-        memory_limit_bytes=128_000_000,
-        spilled_bytes=0,
-        spill_limit_bytes=10_240_000_000,
     )
     struggling = bus(
         "nats",
@@ -214,9 +215,7 @@ def busy(answer: int) -> dict[str, Any]:
         last_error="connection to 127.0.0.1:4222 refused; is the server up?",
         last_error_at=iso(START + timedelta(seconds=SECONDS_BEFORE - 40)),
         dead_letter_file="/var/lib/tardis-fast/dead-letters/nats.jsonl",
-        memory_limit_bytes=128_000_000,
         spilled_bytes=(behind - 30_000) * 190,
-        spill_limit_bytes=10_240_000_000,
     )
     state = status(answer, sessions=sessions, buses=[healthy, struggling], events=events(answer))
     state["totals"]["sessionsRunning"] = 2

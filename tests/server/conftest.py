@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def sample_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningMachine]:
+def sample_machine() -> Iterator[RunningMachine]:
     """Serve the sample market, without a bus."""
-    cache = tmp_path_factory.mktemp("cache")
-    with RunningMachine(TardisMachine(cache_dir=cache, server={"sample": True})) as running:
+    with RunningMachine(TardisMachine(server={"sample": True})) as running:
         yield running

@@ -139,11 +139,10 @@ def test_what_the_archive_refuses_keeps_its_status_and_text(sample_machine: Runn
 
 
 @pytest.fixture(scope="module")
-def guarded_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningMachine]:
+def guarded_machine() -> Iterator[RunningMachine]:
     """Serve the sample market to those who know the token, one session at a time."""
     server = {"sample": True, "auth_token": "open sesame", "max_sessions": 1}
-    cache = tmp_path_factory.mktemp("cache")
-    with RunningMachine(TardisMachine(cache_dir=cache, server=server)) as running:
+    with RunningMachine(TardisMachine(server=server)) as running:
         yield running
 
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use market_data::Timestamp;
 use serde_json::{Value, json};
 
 use crate::bus::{ConnectError, Connected};
@@ -15,6 +16,10 @@ pub struct BusStats {
     pub name: &'static str,
     /// Where its events are.
     pub ledger: LedgerSnapshot,
+    /// Bytes of events that may be in memory.
+    pub memory_limit_bytes: u64,
+    /// Bytes that may wait on disk; none if nothing spills.
+    pub spill_limit_bytes: u64,
     /// Whether it is connected.
     pub is_connected: bool,
     /// Its dead-letter file, if something was written to it.
@@ -33,6 +38,7 @@ impl BusStats {
             "retried": ledger.retried_total,
             "dead_lettered": ledger.dead_lettered.events,
             "spilled": ledger.spilled.events,
+            "spilled_bytes": ledger.spilled.bytes,
             "spilled_total": ledger.spilled_total,
             "dropped": ledger.dropped.events,
             "in_memory": ledger.in_memory.events,
@@ -45,7 +51,10 @@ impl BusStats {
                 "buckets": ledger.latency.buckets,
                 "sum_seconds": ledger.latency.sum_seconds,
             },
+            "memory_limit_bytes": self.memory_limit_bytes,
+            "spill_limit_bytes": self.spill_limit_bytes,
             "last_error": ledger.last_error,
+            "last_error_us": ledger.last_error_at.and_then(Timestamp::micros),
             "connected": self.is_connected,
             "dead_letter_file": self.dead_letter_file,
         })

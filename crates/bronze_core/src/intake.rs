@@ -54,6 +54,8 @@ pub(crate) struct Intake {
     pub(crate) ledger: Ledger,
     pub(crate) notices: Notices,
     pub(crate) is_connected: AtomicBool,
+    /// Bytes that may be in memory, and on disk.
+    pub(crate) limits: (u64, u64),
     filter: PayloadFilter,
     max_block: Duration,
     overflow: Overflow,
@@ -82,6 +84,10 @@ impl Intake {
             ledger: Ledger::default(),
             notices,
             is_connected: AtomicBool::new(false),
+            limits: (
+                options.queue_limits().bytes + options.window_bytes(),
+                if backlog.is_some() { options.spill_max_bytes() } else { 0 },
+            ),
             filter,
             max_block: options.max_block(),
             overflow: options.overflow,

@@ -13,6 +13,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use market_data::Timestamp;
+
 /// Where an event waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -113,6 +115,8 @@ pub struct LedgerSnapshot {
     pub latency: Latency,
     /// What went wrong last.
     pub last_error: Option<String>,
+    /// When that was.
+    pub last_error_at: Option<Timestamp>,
     /// Steps that took out more than was there.
     pub faults: u64,
 }
@@ -214,7 +218,9 @@ impl Ledger {
 
     /// Notes what went wrong. The text must hold no secret.
     pub fn note_error(&self, error: impl Into<String>) {
-        self.state().last_error = Some(error.into());
+        let mut state = self.state();
+        state.last_error = Some(error.into());
+        state.last_error_at = Some(Timestamp::now());
     }
 
     /// The ledger at this moment.
@@ -257,6 +263,7 @@ mod tests {
         assert_eq!((now.waiting(), now.spilled_total, now.retried_total), (4, 2, 3));
         assert_eq!(now.latency.buckets[3], 5);
         assert_eq!(now.last_error.as_deref(), Some("broker is away"));
+        assert!(now.last_error_at.is_some());
     }
 
     #[test]

@@ -325,6 +325,8 @@ impl Publisher {
         let of_bus = |bus: &RunningBus| BusStats {
             name: bus.intake.name,
             ledger: bus.intake.stats(),
+            memory_limit_bytes: bus.intake.limits.0,
+            spill_limit_bytes: bus.intake.limits.1,
             is_connected: bus.intake.is_connected.load(SeqCst),
             dead_letter_file: bus.intake.dead_letter_file(),
         };

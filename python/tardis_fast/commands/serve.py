@@ -4,8 +4,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Coroutine
-from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 import click
 
@@ -14,6 +13,7 @@ from tardis_fast._core import ConfigError, TardisFastError
 from tardis_fast.cluster import Cluster, HeldPorts, default_processes
 from tardis_fast.commands.option_flags import BusCommand, options_of, settings_of
 from tardis_fast.logs import configure_log
+from tardis_fast.machine import TardisMachine
 from tardis_fast.options import (
     BUSES,
     BronzeOptions,
@@ -30,19 +30,6 @@ _EXIT_CONFIGURATION = 2
 _EXIT_CANNOT_LISTEN = 3
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _STANDARD_INPUT = 0
-
-
-class Machine(Protocol):
-    """What this command needs of `TardisMachine`."""
-
-    publisher: Publisher | None
-    port: int
-
-    async def start(self, port: int | None = None, *, reuse_port: bool = False) -> None:
-        """Listen; raises `TardisFastError` if that cannot be."""
-
-    async def stop(self) -> None:
-        """Take nothing more, end sessions, drain."""
 
 
 class CannotListenError(click.ClickException):
@@ -71,7 +58,7 @@ def serve(context: click.Context, /, *, cluster_member: bool, **_: object) -> No
     configure_log(settings.log, debug=settings.server.debug)
     if settings.server.cluster_mode and not cluster_member:
         sys.exit(_run_cluster(settings))
-    machine: Machine = import_module("tardis_fast.machine").TardisMachine.of_settings(settings)
+    machine = TardisMachine.of_settings(settings)
     sys.exit(_run(_serve(machine, settings, is_member=cluster_member)))
 
 
@@ -83,7 +70,7 @@ def _run(main: Coroutine[Any, Any, int]) -> int:
     return uvloop.run(main)
 
 
-async def _serve(machine: Machine, settings: Settings, *, is_member: bool) -> int:
+async def _serve(machine: TardisMachine, settings: Settings, *, is_member: bool) -> int:
     server = settings.server
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -104,7 +91,7 @@ async def _serve(machine: Machine, settings: Settings, *, is_member: bool) -> in
     return _EXIT_LOST if _events_are_lost(machine.publisher) else 0
 
 
-async def _start(machine: Machine, port: int, *, is_member: bool) -> None:
+async def _start(machine: TardisMachine, port: int, *, is_member: bool) -> None:
     try:
         await machine.start(port, reuse_port=is_member)
     except ConfigError:

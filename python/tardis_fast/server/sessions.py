@@ -34,9 +34,14 @@ def now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def iso(moment: datetime | None) -> str | None:
+def moment(micros: int) -> datetime:
+    """Return the time so many microseconds after the beginning of 1970."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def iso(at: datetime | None) -> str | None:
     """Return a time as JSON has it."""
-    return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    return None if at is None else at.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 @dataclass(eq=False)
@@ -65,8 +70,7 @@ class Session:
         progress = json.loads(self.core.progress())
         if "market_time_us" in progress:
             reached = progress.pop("market_time_us")
-            at = None if reached is None else _EPOCH + timedelta(microseconds=reached)
-            progress["market_time"] = iso(at)
+            progress["market_time"] = iso(None if reached is None else moment(reached))
         return {
             "id": self.id,
             "endpoint": self.endpoint,

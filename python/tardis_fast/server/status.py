@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from tardis_fast import __version__
 from tardis_fast.server import process
-from tardis_fast.server.sessions import Sessions, iso, now
+from tardis_fast.server.sessions import Sessions, iso, moment, now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tardis_fast.publisher import Publisher
+    from tardis_fast.publisher import BusStats, Publisher
 
 _MESSAGES_SHOWN = 8
 _TWO_BYTE_LENGTH, _EIGHT_BYTE_LENGTH = 126, 127
@@ -57,9 +57,14 @@ def status(sessions: Sessions, publisher: Publisher | None, refused: int) -> dic
             "sessionsMax": sessions.most,
         },
         "sessions": [session.to_json() for session in shown],
-        "buses": [{"name": name} | dataclasses.asdict(bus) for name, bus in stats.items()],
+        "buses": [_bus(name, figures) for name, figures in stats.items()],
         "events": list(_last_messages(sessions)),
     }
+
+
+def _bus(name: str, figures: BusStats) -> dict[str, Any]:
+    at = None if figures.last_error_us is None else moment(figures.last_error_us)
+    return {"name": name} | dataclasses.asdict(figures) | {"last_error_at": iso(at)}
 
 
 def _last_messages(sessions: Sessions) -> Iterator[Any]:
