@@ -13,11 +13,14 @@ const MESSAGES: usize = 4_096;
 /// How many bytes they may have together; one message may have more.
 const BYTES: u32 = 8 << 20;
 
+/// The number of what comes over none of a stream's connections.
+pub(super) const FROM_NO_CONNECTION: u64 = 0;
+
 /// What comes from a connection.
 pub(super) struct Arrival {
     /// Which of the session's streams it belongs to.
     pub(super) stream: usize,
-    /// Which of the stream's connections it is from, in their order; 0 = from none.
+    /// Which of the stream's connections it is from, in their order.
     pub(super) epoch: u64,
     pub(super) what: What,
 }

@@ -7,7 +7,7 @@ use market_data::Timestamp;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::arrivals::{Arrival, Arrivals, Gone, What};
+use super::arrivals::{Arrival, Arrivals, FROM_NO_CONNECTION, Gone, What};
 use super::endpoints::Settings;
 use super::fault::Fault;
 use super::network::Network;
@@ -111,7 +111,8 @@ impl OpenInterest {
                     used = used.max(used_weight);
                     let message = generated(&symbol.to_lowercase(), "openInterest", &body);
                     let now = Timestamp::now();
-                    self.arrivals.message(self.stream, 0, message.into(), now).await?;
+                    let (stream, epoch) = (self.stream, FROM_NO_CONNECTION);
+                    self.arrivals.message(stream, epoch, message.into(), now).await?;
                 }
                 Ok((Err(fault), _)) => self.tell(fault).await?,
                 Err(error) => self.tell(Fault::connect(error.to_string())).await?,
@@ -121,7 +122,8 @@ impl OpenInterest {
     }
 
     async fn tell(&self, fault: Fault) -> Result<(), Gone> {
-        let arrival = Arrival { stream: self.stream, epoch: 0, what: What::Fault(fault) };
+        let epoch = FROM_NO_CONNECTION;
+        let arrival = Arrival { stream: self.stream, epoch, what: What::Fault(fault) };
         self.arrivals.put(arrival).await
     }
 }

@@ -12,7 +12,7 @@ use market_data::{
 use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 
-use super::arrivals::{Arrival, Arrivals, Loss, What};
+use super::arrivals::{Arrival, Arrivals, FROM_NO_CONNECTION, Loss, What};
 use super::connection::{Connection, Restart};
 use super::endpoints::LiveEndpoints;
 use super::fault::Fault;
@@ -229,8 +229,11 @@ impl LiveSession {
             self.errors.remove(stream.exchange);
         }
         if let Err(error) = mapped {
-            stream.spoilt = Some(epoch);
-            stream.restart.ask(epoch);
+            // What was fetched over HTTP says nothing against the connection.
+            if epoch != FROM_NO_CONNECTION {
+                stream.spoilt = Some(epoch);
+                stream.restart.ask(epoch);
+            }
             let fault = Fault::new(ErrorCode::Unspecified, error.to_string());
             self.fail(index, &fault, true);
         }

@@ -121,7 +121,9 @@ async fn futures_split_their_channels_and_poll_open_interest() {
     let mut exchange = StandIn::start().await;
     exchange.answer("/fapi/v1/exchangeInfo", [info()]);
     let interest = r#"{"openInterest":"61234.5","symbol":"BTCUSDT","time":1714834367089}"#;
-    exchange.answer("/fapi/v1/openInterest", [(200, "", interest.to_owned())]);
+    // The first answer is no good, which is an error of its own.
+    let answers = ["nonsense", interest].map(|body| (200, "", body.to_owned()));
+    exchange.answer("/fapi/v1/openInterest", answers);
     let options = r#"{"exchange":"binance-futures","symbols":["btcusdt"],
                       "dataTypes":["trade","derivative_ticker"]}"#;
     let mut client = Client::new(exchange.port, options);
@@ -167,6 +169,8 @@ async fn futures_split_their_channels_and_poll_open_interest() {
         let count = client.all_lines().len();
         client.lines(count + 1).await;
     }
+    let progress = client.progress();
+    assert_eq!((&progress["errors"], &progress["reconnects"]), (&1.into(), &0.into()));
 }
 
 #[tokio::test]

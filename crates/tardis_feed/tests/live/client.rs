@@ -39,15 +39,21 @@ impl Client {
     }
 
     pub(crate) fn with_pacing(port: u16, options: &str, pacing: LivePacing) -> Self {
-        let address = |name: &str| {
-            let scheme = match name {
-                _ if name.starts_with("WSS_URL_") => "ws",
-                _ if name.starts_with("REST_URL_") => "http",
-                _ => return None,
-            };
-            Some(format!("{scheme}://127.0.0.1:{port}"))
-        };
-        let mut endpoints = LiveEndpoints::from_variables(address).unwrap();
+        Self::with_variables(options, pacing, |name| match name {
+            _ if name.starts_with("WSS_URL_") => Some(format!("ws://127.0.0.1:{port}")),
+            _ if name.starts_with("REST_URL_") => Some(format!("http://127.0.0.1:{port}")),
+            _ if name.ends_with("_OPEN_INTEREST_POLLING_INTERVAL_MS") => Some("1000".to_owned()),
+            _ => None,
+        })
+    }
+
+    /// A session in the environment that `variables` gives.
+    pub(crate) fn with_variables(
+        options: &str,
+        pacing: LivePacing,
+        variables: impl Fn(&str) -> Option<String>,
+    ) -> Self {
+        let mut endpoints = LiveEndpoints::from_variables(variables).unwrap();
         endpoints.pacing = pacing;
         let progress = Arc::new(LiveProgress::default());
         let encoder = BronzeEncoder::new(EncoderOptions {

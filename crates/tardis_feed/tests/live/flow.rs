@@ -74,7 +74,8 @@ async fn several_requests_share_a_session_and_events_are_numbered() {
 #[tokio::test]
 async fn a_slow_reader_makes_the_exchange_wait_and_loses_nothing() {
     /// Far more than the queue and all buffers of the system hold.
-    const MESSAGES: usize = 200_000;
+    const MESSAGES: usize = 3_000;
+    const BYTES: usize = 16 << 10;
     let mut exchange = StandIn::start().await;
     let mut client = Client::new(exchange.port, OPTIONS);
     let serving = async {
@@ -87,8 +88,8 @@ async fn a_slow_reader_makes_the_exchange_wait_and_loses_nothing() {
     let (told, mut sent) = tokio::sync::watch::channel(0);
     let sending = tokio::spawn(async move {
         for id in 1..MESSAGES {
-            let message = tungstenite::Message::text(trade(id));
-            peer.socket.send(message).await.unwrap();
+            let message = format!("{}{}", trade(id), " ".repeat(BYTES));
+            peer.socket.send(tungstenite::Message::text(message)).await.unwrap();
             told.send_replace(id);
         }
         peer

@@ -131,6 +131,10 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>, peers: mpsc::Unbounde
     let mut head = vec![0; 16 << 10];
     let text = loop {
         let Ok(length) = stream.peek(&mut head).await else { return };
+        // TLS begins so, and it is not spoken here.
+        if head[..length].starts_with(&[22]) {
+            return write_answer(&mut stream, &(400, "", String::new())).await;
+        }
         let text = String::from_utf8_lossy(&head[..length]).to_lowercase();
         if length == 0 || text.contains("\r\n\r\n") {
             break text;
