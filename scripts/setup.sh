@@ -85,9 +85,10 @@ setup_schemas() {
   export PATH=$root/schemas/node_modules/.bin:$prost:$PATH
 }
 
+# build_extension [OPTION...]: builds it as maturin is told, by default for use.
 build_extension() {
   say "Build the extension"
-  PIP_QUIET=1 maturin develop --release --quiet
+  PIP_QUIET=1 maturin develop --quiet "${@:---release}"
 }
 
 check_tools

@@ -16,3 +16,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="short",
         help="how many events the fault tests send, and how long their faults last",
     )
+    parser.addoption(
+        "--update-screenshots",
+        action="store_true",
+        help="write the pictures of the page in docs/images anew",
+    )
