@@ -1,4 +1,4 @@
-//! Connections to exchanges: WebSockets and HTTP, with TLS as everywhere else here.
+//! Connections to exchanges, over WebSocket and HTTP, with TLS as everywhere else here.
 
 use std::sync::{Arc, OnceLock};
 

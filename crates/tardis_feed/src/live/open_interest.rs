@@ -46,7 +46,7 @@ impl OpenInterest {
         loop {
             match self.round(&mut known).await {
                 Ok(Ok(true)) => {
-                    interval = (interval + shortest).min(LONGEST_INTERVAL.max(shortest))
+                    interval = (interval + shortest).min(LONGEST_INTERVAL.max(shortest));
                 }
                 Ok(Ok(false)) => interval = interval.saturating_sub(RECOVERY).max(shortest),
                 Ok(Err(fault)) => {

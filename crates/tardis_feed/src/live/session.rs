@@ -64,7 +64,7 @@ struct Stream {
 
 enum Task {
     Connection(Box<Connection>),
-    OpenInterest(OpenInterest),
+    OpenInterest(Box<OpenInterest>),
 }
 
 impl LiveSession {
@@ -90,10 +90,15 @@ impl LiveSession {
             progress: Arc::clone(progress),
         };
         let network = Arc::new(Network::default());
-        for request in &requests {
-            let same = requests.iter().filter(|other| other.exchange.id == request.exchange.id);
-            let sent_types = SentTypes::of(same.flat_map(|other| &other.data_types));
-            session.plan(request, sent_types, endpoints, &network, &sender)?;
+        let sent: Vec<SentTypes> = requests
+            .iter()
+            .map(|request| {
+                let same = requests.iter().filter(|other| other.exchange.id == request.exchange.id);
+                SentTypes::of(same.flat_map(|other| &other.data_types))
+            })
+            .collect();
+        for (request, sent_types) in requests.into_iter().zip(sent) {
+            session.plan(&request, sent_types, endpoints, &network, &sender)?;
         }
         progress.planned(session.streams.len() as u64);
         Ok(session)
@@ -185,7 +190,7 @@ impl LiveSession {
                 progress: Arc::clone(&self.progress),
             })));
             if !open_interest.is_empty() {
-                self.planned.push(Task::OpenInterest(OpenInterest {
+                self.planned.push(Task::OpenInterest(Box::new(OpenInterest {
                     symbols: open_interest,
                     base,
                     settings: settings.clone(),
@@ -193,7 +198,7 @@ impl LiveSession {
                     pacing,
                     arrivals: arrivals.clone(),
                     stream,
-                }));
+                })));
             }
             self.streams.push(Stream {
                 exchange,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bronze_core::{BookChanges, BronzeEncoder, DecodedEvent, EncoderOptions, Origin, decode_event};
 use serde_json::Value;
 use tardis_feed::{
-    Chunk, LiveEndpoints, LivePacing, LiveProgress, LiveRequest, LiveSession, SessionError,
+    Chunk, Framing, LiveEndpoints, LivePacing, LiveProgress, LiveRequest, LiveSession, SessionError,
 };
 use tokio::time::timeout;
 
@@ -63,8 +63,14 @@ impl Client {
             ..EncoderOptions::default()
         });
         let requests = LiveRequest::parse(options).unwrap();
-        let session =
-            LiveSession::open(requests, Some(encoder.unwrap()), &endpoints, &progress).unwrap();
+        let session = LiveSession::open(
+            requests,
+            Framing::Lines,
+            Some(encoder.unwrap()),
+            &endpoints,
+            &progress,
+        )
+        .unwrap();
         Self { session, progress, lines: Vec::new(), events: Vec::new() }
     }
 
@@ -80,9 +86,8 @@ impl Client {
                 self.more().await.expect("the session to go on");
             }
         };
-        if timeout(PATIENCE, taking).await.is_err() {
-            panic!("{count} lines were expected, these came: {:#?}", self.lines);
-        }
+        let is_done = timeout(PATIENCE, taking).await.is_ok();
+        assert!(is_done, "{count} lines were expected, these came: {:#?}", self.lines);
         &self.lines
     }
 

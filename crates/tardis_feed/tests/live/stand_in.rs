@@ -35,7 +35,7 @@ pub(crate) struct StandIn {
 struct Shared {
     answers: Mutex<Answers>,
     asked: Mutex<Vec<String>>,
-    /// Statuses that WebSockets are refused with, before they are accepted.
+    /// With what connections are refused before one is accepted.
     refusals: Mutex<VecDeque<(u16, &'static str)>>,
 }
 
@@ -65,7 +65,7 @@ impl StandIn {
         self.shared.answers.lock().unwrap().insert(path, answers.into_iter().collect());
     }
 
-    /// The next WebSockets are refused so.
+    /// The next connections are refused so.
     pub(crate) fn refuse(&self, refusals: impl IntoIterator<Item = (u16, &'static str)>) {
         self.shared.refusals.lock().unwrap().extend(refusals);
     }

@@ -19,9 +19,11 @@ pub(super) const FEEDS: &[Entry] = &[
 /// The channels of futures that one of its two addresses has; the other has all others.
 const PUBLIC_CHANNELS: [&str; 4] = ["bookTicker", "depth", "depthSnapshot", "trade"];
 
+/// The address of a connection, and which channels it has.
+type Place = (&'static str, fn(&str) -> bool);
+
 struct Binance {
-    /// The address of a connection, and which channels it has.
-    connections: &'static [(&'static str, fn(&str) -> bool)],
+    connections: &'static [Place],
     paths: &'static [&'static str],
     /// How often channels are sent, where there is a choice.
     paces: &'static [(&'static str, &'static str)],

@@ -1,4 +1,4 @@
-//! BitMEX: topics such as `trade:XBTUSD`, ten in a message; without a symbol a topic has all.
+//! The feed of `bitmex`: topics such as `trade:XBTUSD`, ten in a message; without a symbol a topic has all.
 
 use market_data::Filter;
 use serde::Deserialize;
@@ -26,7 +26,7 @@ impl Feed for Bitmex {
     fn connections(&self, filters: &[Filter]) -> Result<Vec<ConnectionPlan>, SymbolsNeeded> {
         let mut subscribe = Vec::new();
         let mut ask = |topics: &[String]| {
-            subscribe.push(json!({"op": "subscribe", "args": topics}).to_string())
+            subscribe.push(json!({"op": "subscribe", "args": topics}).to_string());
         };
         for Filter { channel, symbols } in filters {
             match symbols.as_deref().filter(|symbols| !symbols.is_empty()) {

@@ -15,9 +15,11 @@ pub(super) const FEEDS: &[Entry] = &[("bybit", &DERIVATIVES), ("bybit-spot", &SP
 /// How many topics a message may name.
 const TOPICS: usize = 10;
 
+/// The address of a connection, and which symbols it has.
+type Place = (&'static str, fn(&str) -> bool);
+
 struct Bybit {
-    /// The address of a connection, and which symbols it has.
-    connections: &'static [(&'static str, fn(&str) -> bool)],
+    connections: &'static [Place],
     paths: &'static [&'static str],
 }
 

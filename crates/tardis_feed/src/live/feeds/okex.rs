@@ -1,4 +1,4 @@
-//! OKX, which was OKEx: all channels in one message. All trades come from an address of their own.
+//! OKX, under its old name `okex`: all channels in one message. All trades come from an address of their own.
 
 use market_data::Filter;
 use serde::Deserialize;

@@ -280,7 +280,7 @@ fn signs_of_life_and_errors_are_told_from_data() {
         ("kraken", r#"{"method":"pong","time_in":"a"}"#, Heartbeat),
         ("kraken", r#"{"method":"subscribe","success":true,"result":{}}"#, Data),
         ("bitfinex", r#"[77,"hb",5,1604000000000]"#, Heartbeat),
-        ("bitfinex", r#"[77,[1,2,3]]"#, Data),
+        ("bitfinex", "[77,[1,2,3]]", Data),
         ("bitfinex", r#"{"event":"error","msg":"symbol: invalid","code":10300}"#, Refusal),
         ("bitfinex", r#"{"event":"subscribed","chanId":77}"#, Data),
         ("hyperliquid", r#"{"channel":"pong"}"#, Heartbeat),
