@@ -7,6 +7,7 @@ mod book_snapshot;
 mod computed;
 mod computed_lines;
 mod data_type;
+mod eight_bytes;
 mod exchange;
 mod exchanges;
 mod json_read;

@@ -20,6 +20,7 @@ pub(crate) use text::{Text, only_string};
 
 use serde::Deserialize;
 
+use crate::eight_bytes::end_of_plain;
 use crate::mapper::MapError;
 
 /// Reads `json` of `exchange` as a `T`.
@@ -48,11 +49,11 @@ fn read_any<'a, T: Deserialize<'a>>(exchange: &'static str, json: &'a [u8]) -> R
 #[must_use]
 pub(crate) fn leading_text<'a>(json: &'a [u8], key: &str) -> Option<&'a str> {
     let rest = json.strip_prefix(b"{\"")?.strip_prefix(key.as_bytes())?.strip_prefix(b"\":\"")?;
-    let end = memchr::memchr2(b'"', b'\\', rest)?;
-    if rest[end] != b'"' {
+    let (text, rest) = rest.split_at_checked(end_of_plain(rest, 0))?;
+    if rest.first() != Some(&b'"') {
         return None;
     }
-    std::str::from_utf8(&rest[..end]).ok()
+    std::str::from_utf8(text).ok()
 }
 
 /// A date or time in ISO 8601 as people write it: `2019-06-01`, `2019-06-01T00:10`, with or without

@@ -64,17 +64,16 @@ struct Named<'a> {
 
 #[derive(Deserialize)]
 struct RawTrade<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, default)]
+    timestamp: Text<'a>,
     symbol: Text<'a>,
-    #[serde(rename = "trdMatchID")]
-    id: Option<Text<'a>>,
     side: Option<Text<'a>>,
     #[serde(default)]
     size: Numeric,
     #[serde(default)]
     price: Numeric,
-    #[serde(default)]
-    timestamp: Text<'a>,
+    #[serde(rename = "trdMatchID")]
+    id: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -131,10 +130,9 @@ struct RawLiquidation<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawQuote<'a> {
-    #[serde(borrow)]
-    symbol: Text<'a>,
-    #[serde(default)]
+    #[serde(borrow, default)]
     timestamp: Text<'a>,
+    symbol: Text<'a>,
     #[serde(default)]
     bid_size: Numeric,
     #[serde(default)]

@@ -11,6 +11,7 @@ use std::str;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
+use crate::eight_bytes::{digits, end_of_plain};
 use crate::raw::numeric::exact_decimal;
 
 /// How deeply values are nested that nobody asked for.
@@ -21,9 +22,11 @@ const MAX_DIGITS: usize = 18;
 /// Reads all of `json`.
 #[inline]
 pub(super) fn read<'de, T: Deserialize<'de>>(json: &'de [u8]) -> Result<T, Unusual> {
-    let mut reader = Compact { rest: json };
+    // Once for all of it is much less work than for each string.
+    let text = str::from_utf8(json).map_err(|_| Unusual)?;
+    let mut reader = Compact { text, at: 0 };
     let value = T::deserialize(&mut reader)?;
-    if reader.rest.is_empty() { Ok(value) } else { Err(Unusual) }
+    if reader.at == text.len() { Ok(value) } else { Err(Unusual) }
 }
 
 /// The text is not as usual, or no JSON at all, or not what was asked for.
@@ -45,64 +48,70 @@ impl de::Error for Unusual {
     }
 }
 
-/// What is left of a text.
+/// A text, read up to a place.
 struct Compact<'de> {
-    rest: &'de [u8],
+    text: &'de str,
+    at: usize,
 }
 
 impl<'de> Compact<'de> {
     #[inline]
+    fn bytes(&self) -> &'de [u8] {
+        self.text.as_bytes()
+    }
+
+    #[inline]
+    fn rest(&self) -> &'de [u8] {
+        self.bytes().get(self.at..).unwrap_or_default()
+    }
+
+    #[inline]
     fn first(&self) -> Result<u8, Unusual> {
-        self.rest.first().copied().ok_or(Unusual)
+        self.bytes().get(self.at).copied().ok_or(Unusual)
     }
 
     #[inline]
     fn pass(&mut self, literal: &[u8]) -> Result<(), Unusual> {
-        self.rest = self.rest.strip_prefix(literal).ok_or(Unusual)?;
+        if !self.rest().starts_with(literal) {
+            return Err(Unusual);
+        }
+        self.at += literal.len();
         Ok(())
     }
 
     /// Whether `byte` was next, which is passed then.
     #[inline]
     fn passes(&mut self, byte: u8) -> bool {
-        match self.rest.split_first() {
-            Some((first, rest)) if *first == byte => {
-                self.rest = rest;
-                true
-            }
-            _ => false,
-        }
+        let is_next = self.bytes().get(self.at) == Some(&byte);
+        self.at += usize::from(is_next);
+        is_next
     }
 
-    /// The bytes of a string without escapes; whether they are UTF-8 is not checked.
+    /// A string without escapes.
     #[inline]
-    fn string(&mut self) -> Result<&'de [u8], Unusual> {
-        let rest = self.rest.strip_prefix(b"\"").ok_or(Unusual)?;
-        let is_end = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
-        let end = rest.iter().position(is_end).ok_or(Unusual)?;
-        let (text, rest) = rest.split_at(end);
-        self.rest = rest.strip_prefix(b"\"").ok_or(Unusual)?;
-        Ok(text)
+    fn string(&mut self) -> Result<&'de str, Unusual> {
+        self.pass(b"\"")?;
+        let end = end_of_plain(self.bytes(), self.at);
+        let string = self.text.get(self.at..end).ok_or(Unusual)?;
+        self.at = end;
+        self.pass(b"\"")?;
+        Ok(string)
     }
 
+    /// The name of a field, with the colon behind it.
     #[inline]
-    fn text(&mut self) -> Result<&'de str, Unusual> {
-        str::from_utf8(self.string()?).map_err(|_| Unusual)
+    fn name(&mut self) -> Result<&'de str, Unusual> {
+        let name = self.string()?;
+        self.pass(b":")?;
+        Ok(name)
     }
 
     /// Passes digits, one at least, and returns their number and value.
     #[inline]
-    fn digits(&mut self, mut value: u64) -> Result<(usize, u64), Unusual> {
-        let mut length = 0;
-        for byte in self.rest {
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 {
-                break;
-            }
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-            length += 1;
-        }
-        self.rest = &self.rest[length..];
+    fn digits(&mut self, before: u64) -> Result<(usize, u64), Unusual> {
+        let (end, value) = digits(self.bytes(), self.at, before);
+        let length = end - self.at;
+        self.at = end;
         if length == 0 { Err(Unusual) } else { Ok((length, value)) }
     }
 
@@ -118,7 +127,7 @@ impl<'de> Compact<'de> {
         if self.passes(b'.') {
             (places, digits) = self.digits(digits)?;
         }
-        if whole + places > MAX_DIGITS || matches!(self.rest.first(), Some(b'e' | b'E')) {
+        if whole + places > MAX_DIGITS || matches!(self.first(), Ok(b'e' | b'E')) {
             return Err(Unusual);
         }
         // Readers differ in whether minus zero is zero.
@@ -138,15 +147,12 @@ impl<'de> Compact<'de> {
 
     fn skip(&mut self, depth: usize) -> Result<(), Unusual> {
         match self.first()? {
-            b'"' => self.text().map(drop),
+            b'"' => self.string().map(drop),
             b'n' => self.pass(b"null"),
             b't' => self.pass(b"true"),
             b'f' => self.pass(b"false"),
             _ if depth == MAX_SKIPPED_DEPTH => Err(Unusual),
-            b'{' => self.skip_items(b'}', depth, |reader| {
-                reader.text()?;
-                reader.pass(b":")
-            }),
+            b'{' => self.skip_items(b'}', depth, |reader| reader.name().map(drop)),
             b'[' => self.skip_items(b']', depth, |_| Ok(())),
             _ => self.skip_number(),
         }
@@ -158,7 +164,7 @@ impl<'de> Compact<'de> {
         depth: usize,
         before: impl Fn(&mut Self) -> Result<(), Unusual>,
     ) -> Result<(), Unusual> {
-        self.rest = &self.rest[1..];
+        self.at += 1;
         if self.passes(end) {
             return Ok(());
         }
@@ -196,7 +202,7 @@ impl<'de> Deserializer<'de> for &mut Compact<'de> {
     #[inline]
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unusual> {
         match self.first()? {
-            b'"' => visitor.visit_borrowed_str(self.text()?),
+            b'"' => visitor.visit_borrowed_str(self.string()?),
             b'{' => self.deserialize_map(visitor),
             b'[' => self.deserialize_seq(visitor),
             b'n' => {
@@ -237,7 +243,7 @@ impl<'de> Deserializer<'de> for &mut Compact<'de> {
     #[inline]
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unusual> {
         self.pass(b"[")?;
-        let mut items = Items { reader: self, is_first: true };
+        let mut items = Items { reader: self, is_first: true, expected: &[] };
         let value = visitor.visit_seq(&mut items)?;
         // What the visitor did not take must not be passed over in silence.
         let Items { reader, .. } = items;
@@ -252,22 +258,22 @@ impl<'de> Deserializer<'de> for &mut Compact<'de> {
 
     #[inline]
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unusual> {
-        self.pass(b"{")?;
-        let mut fields = Items { reader: self, is_first: true };
-        let value = visitor.visit_map(&mut fields)?;
-        let Items { reader, .. } = fields;
-        reader.pass(b"}")?;
-        Ok(value)
+        self.deserialize_struct("", &[], visitor)
     }
 
     #[inline]
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        expected: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Unusual> {
-        self.deserialize_map(visitor)
+        self.pass(b"{")?;
+        let mut fields = Items { reader: self, is_first: true, expected };
+        let value = visitor.visit_map(&mut fields)?;
+        let Items { reader, .. } = fields;
+        reader.pass(b"}")?;
+        Ok(value)
     }
 
     #[inline]
@@ -286,6 +292,8 @@ impl<'de> Deserializer<'de> for &mut Compact<'de> {
 struct Items<'a, 'de> {
     reader: &'a mut Compact<'de>,
     is_first: bool,
+    /// Names of fields that are still to come if they come in the order in which they are declared.
+    expected: &'static [&'static str],
 }
 
 impl Items<'_, '_> {
@@ -300,6 +308,29 @@ impl Items<'_, '_> {
         }
         Ok(true)
     }
+
+    /// Passes the name of a field and its colon if it is the next one expected, or the one after:
+    /// to compare a name is less work than to find out where it ends and then which one it is.
+    #[inline]
+    fn pass_expected(&mut self) -> Option<&'static str> {
+        let rest = self.reader.rest().strip_prefix(b"\"")?;
+        let (name, passed) = match self.expected {
+            [next, ..] if is_named(rest, next) => (*next, 1),
+            [_, next, ..] if is_named(rest, next) => (*next, 2),
+            _ => return None,
+        };
+        self.expected = &self.expected[passed..];
+        self.reader.at += name.len() + 3;
+        Some(name)
+    }
+}
+
+/// Whether a field, of which the first quote is passed, has this name.
+#[inline]
+fn is_named(rest: &[u8], name: &str) -> bool {
+    // Most names that differ do so in their first letter.
+    rest.first() == name.as_bytes().first()
+        && matches!(rest.strip_prefix(name.as_bytes()), Some([b'"', b':', ..]))
 }
 
 impl<'de> SeqAccess<'de> for &mut Items<'_, 'de> {
@@ -328,8 +359,10 @@ impl<'de> MapAccess<'de> for &mut Items<'_, 'de> {
         if !self.has_next(b'}')? {
             return Ok(None);
         }
-        let name = self.reader.text()?;
-        self.reader.pass(b":")?;
+        let name = match self.pass_expected() {
+            Some(name) => name,
+            None => self.reader.name()?,
+        };
         seed.deserialize(de::value::BorrowedStrDeserializer::new(name)).map(Some)
     }
 
