@@ -8,6 +8,7 @@
 //! of at most 15 digits map to distinct doubles, and the division of two exactly representable
 //! numbers is correctly rounded, so the equality proves that the text reads back as `value`.)
 
+const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
 /// 10^8: short decimals have at most eight digits after the point.
 const SHORT_SCALE: u64 = 100_000_000;
 const SHORT_SCALE_F64: f64 = 1e8;
@@ -72,7 +73,21 @@ impl ShortDecimal {
     #[inline]
     #[must_use]
     pub fn of(value: f64) -> Option<Self> {
-        short_decimal(value.abs()).map(|scaled| Self::new(value.is_sign_negative(), scaled))
+        let magnitude = value.abs();
+        if let Some(whole) = short_whole(magnitude) {
+            return Some(Self::whole(value.is_sign_negative(), whole));
+        }
+        short_decimal(magnitude).map(|scaled| Self::new(value.is_sign_negative(), scaled))
+    }
+
+    /// The text of an integer below 10^8.
+    #[inline]
+    fn whole(is_negative: bool, whole: u32) -> Self {
+        let (digits, leading_zeros) = whole_digits(whole);
+        let mut bytes = [b'-'; Self::ROOM];
+        let sign = usize::from(is_negative);
+        bytes[sign..sign + 8].copy_from_slice(&digits.to_le_bytes());
+        Self { bytes, length: sign + 8 - leading_zeros }
     }
 
     /// The text of `scaled / 10^8`, without leading and trailing zeros. Groups of eight digits are
@@ -81,16 +96,14 @@ impl ShortDecimal {
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // both parts are below 10^8
     fn new(is_negative: bool, scaled: u64) -> Self {
-        const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
-        let whole = eight_digits((scaled / SHORT_SCALE) as u32);
+        let (whole, leading_zeros) = whole_digits((scaled / SHORT_SCALE) as u32);
         let fraction = eight_digits((scaled % SHORT_SCALE) as u32);
-        let leading_zeros = ((whole ^ ZEROS).trailing_zeros() / 8).min(7);
         let trailing_zeros = (fraction ^ ZEROS).leading_zeros() / 8;
 
         let mut bytes = [b'-'; Self::ROOM];
         let sign = usize::from(is_negative);
-        bytes[sign..sign + 8].copy_from_slice(&(whole >> (leading_zeros * 8)).to_le_bytes());
-        let point = sign + 8 - leading_zeros as usize;
+        bytes[sign..sign + 8].copy_from_slice(&whole.to_le_bytes());
+        let point = sign + 8 - leading_zeros;
         bytes[point] = b'.';
         bytes[point + 1..point + 9].copy_from_slice(&fraction.to_le_bytes());
         let length = if trailing_zeros == 8 { point } else { point + 9 - trailing_zeros as usize };
@@ -135,10 +148,30 @@ fn short_decimal(magnitude: f64) -> Option<u64> {
     (scaled as f64 / SHORT_SCALE_F64 == magnitude).then_some(scaled as u64)
 }
 
+/// `magnitude` if it is an integer of at most seven digits, as most amounts are.
+#[inline]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::float_cmp)]
+fn short_whole(magnitude: f64) -> Option<u32> {
+    if magnitude >= SHORT_LIMIT || magnitude.is_nan() {
+        return None;
+    }
+    let whole = magnitude as u32;
+    (f64::from(whole) == magnitude).then_some(whole)
+}
+
+/// The digits of a number below 10^8 as text, the first one in the lowest byte, and how many of eight
+/// it lacks.
+#[inline]
+fn whole_digits(whole: u32) -> (u64, usize) {
+    let digits = eight_digits(whole);
+    let leading_zeros = ((digits ^ ZEROS).trailing_zeros() / 8).min(7);
+    (digits >> (leading_zeros * 8), leading_zeros as usize)
+}
+
 /// The eight digits of a number below 10^8 as text, the first one in the lowest byte: the number is
 /// halved into groups of four, two and one digits, all groups at once in one register.
 #[inline]
-fn eight_digits(number: u32) -> u64 {
+pub(crate) fn eight_digits(number: u32) -> u64 {
     let fours = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let twos = hundreds | (fours - hundreds * 100) << 16;
