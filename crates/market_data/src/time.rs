@@ -6,6 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use thiserror::Error;
 
+use crate::number::eight_digits;
+
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 /// The largest distance from 1970 that a JavaScript date can have.
@@ -108,28 +110,26 @@ impl Timestamp {
         let Some(micros) = self.micros() else { return };
         let second = micros.div_euclid(MICROS_PER_SECOND);
         let fraction = micros.rem_euclid(MICROS_PER_SECOND);
-        LAST_SECOND.with(|last| {
+        // All pieces have a fixed length, of which some is cut again: that needs no calls.
+        let before = out.len();
+        let length = LAST_SECOND.with(|last| {
             let mut text = last.get();
             if text.second != second {
                 text = SecondText::new(second);
                 last.set(text);
             }
-            out.extend_from_slice(&text.bytes[..usize::from(text.length)]);
+            out.extend_from_slice(&text.bytes);
+            usize::from(text.length)
         });
-        // Six digits at once, of which the last three may be left out.
-        let mut digits = *b"000000Z";
-        let mut left = fraction;
-        for digit in digits[..6].iter_mut().rev() {
-            *digit += u8::try_from(left % 10).unwrap_or(0);
-            left /= 10;
-        }
-        match self.precision {
-            Precision::Millis => {
-                digits[3] = b'Z';
-                out.extend_from_slice(&digits[..4]);
-            }
-            Precision::Micros => out.extend_from_slice(&digits),
-        }
+        out.truncate(before + length);
+        // Two zeros and six digits, in the order of a number's bytes.
+        let digits = eight_digits(u32::try_from(fraction).unwrap_or(0)) >> 16;
+        let (digits, places) = match self.precision {
+            Precision::Millis => (digits & 0x00ff_ffff | u64::from(b'Z') << 24, 4),
+            Precision::Micros => (digits | u64::from(b'Z') << 48, 7),
+        };
+        out.extend_from_slice(&digits.to_le_bytes());
+        out.truncate(before + length + places);
     }
 }
 
