@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 
+use crate::eight_bytes::end_of_plain;
 use crate::message::{
     BarKind, BookLevel, BookTickerField, Message, OptionSummary, OptionType, Side, TradeBar,
 };
 use crate::number::{write_integer, write_number};
 use crate::time::Timestamp;
 
-/// A field's name as it is written: with the comma before it, its quotes and the colon.
+/// A field's name as it is written: with the comma before it, its quotes and the colon. Where there
+/// are only a few values, with the value too.
 #[derive(Clone, Copy)]
 struct Key(&'static str);
 
@@ -19,9 +21,26 @@ macro_rules! key {
     };
 }
 
+/// How a message's object begins: its type, and the name of the field after that.
+fn opening(message: &Message<'_>) -> &'static str {
+    match message {
+        Message::Trade(_) => r#"{"type":"trade","symbol":"#,
+        Message::BookChange(_) => r#"{"type":"book_change","symbol":"#,
+        Message::DerivativeTicker(_) => r#"{"type":"derivative_ticker","symbol":"#,
+        Message::Liquidation(_) => r#"{"type":"liquidation","symbol":"#,
+        Message::OptionSummary(_) => r#"{"type":"option_summary","symbol":"#,
+        Message::BookTicker(_) => r#"{"type":"book_ticker","symbol":"#,
+        Message::BookSnapshot(_) => r#"{"type":"book_snapshot","symbol":"#,
+        Message::TradeBar(_) => r#"{"type":"trade_bar","symbol":"#,
+        Message::Error(_) => r#"{"type":"error","exchange":"#,
+        Message::Disconnect(_) => r#"{"type":"disconnect","exchange":"#,
+    }
+}
+
 /// Writes `message` as one JSON object, without a newline.
 pub fn write_message(out: &mut Vec<u8>, message: &Message<'_>) {
-    let mut object = Object::begin(out, message.type_name());
+    let mut object = Object { out };
+    object.out.extend_from_slice(opening(message).as_bytes());
     match message {
         Message::Trade(trade) | Message::Liquidation(trade) => {
             object.instrument(&trade.symbol, &trade.exchange);
@@ -30,12 +49,11 @@ pub fn write_message(out: &mut Vec<u8>, message: &Message<'_>) {
             }
             object.number(key!("price"), trade.price);
             object.number(key!("amount"), trade.amount);
-            let side = match trade.side {
-                Side::Buy => "buy",
-                Side::Sell => "sell",
-                Side::Unknown => "unknown",
-            };
-            object.text(key!("side"), side);
+            object.key(match trade.side {
+                Side::Buy => Key(r#","side":"buy""#),
+                Side::Sell => Key(r#","side":"sell""#),
+                Side::Unknown => Key(r#","side":"unknown""#),
+            });
             object.time(key!("timestamp"), trade.timestamp);
             object.time(key!("localTimestamp"), trade.local_timestamp);
         }
@@ -87,13 +105,13 @@ pub fn write_message(out: &mut Vec<u8>, message: &Message<'_>) {
         }
         Message::TradeBar(bar) => trade_bar(&mut object, bar),
         Message::Error(error) => {
-            object.text(key!("exchange"), &error.exchange);
+            write_text(object.out, &error.exchange);
             object.time(key!("localTimestamp"), error.local_timestamp);
             object.text(key!("details"), &error.details);
             object.integer(key!("subSequentErrorsCount"), error.subsequent_errors);
         }
         Message::Disconnect(disconnect) => {
-            object.text(key!("exchange"), &disconnect.exchange);
+            write_text(object.out, &disconnect.exchange);
             object.time(key!("localTimestamp"), disconnect.local_timestamp);
             if let Some(symbols) = &disconnect.symbols {
                 object.texts(key!("symbols"), symbols);
@@ -170,14 +188,7 @@ struct Object<'a> {
 }
 
 #[allow(clippy::inline_always)] // so that a key's length is known where it is written
-impl<'a> Object<'a> {
-    fn begin(out: &'a mut Vec<u8>, type_name: &str) -> Self {
-        out.extend_from_slice(b"{\"type\":\"");
-        out.extend_from_slice(type_name.as_bytes());
-        out.push(b'"');
-        Self { out }
-    }
-
+impl Object<'_> {
     fn end(self) {
         self.out.push(b'}');
     }
@@ -187,9 +198,10 @@ impl<'a> Object<'a> {
         self.out.extend_from_slice(key.0.as_bytes());
     }
 
+    /// The symbol, whose name stands in the opening, and the exchange.
     #[inline(always)]
     fn instrument(&mut self, symbol: &str, exchange: &str) {
-        self.text(key!("symbol"), symbol);
+        write_text(self.out, symbol);
         self.text(key!("exchange"), exchange);
     }
 
@@ -281,13 +293,11 @@ fn write_list<T>(
 }
 
 fn write_text(out: &mut Vec<u8>, text: &str) {
-    // Without a way out in the middle this is done for many bytes at once.
-    let needs_escapes = text.bytes().fold(false, |found, byte| found | must_be_escaped(byte));
     out.push(b'"');
-    if needs_escapes {
-        write_escaped(out, text);
-    } else {
+    if end_of_plain(text.as_bytes(), 0) == text.len() {
         out.extend_from_slice(text.as_bytes());
+    } else {
+        write_escaped(out, text);
     }
     out.push(b'"');
 }
