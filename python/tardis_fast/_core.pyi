@@ -16,6 +16,7 @@ __all__ = [
     "InvalidMessageError",
     "Publisher",
     "ReplayError",
+    "RowReader",
     "SampleMarket",
     "Session",
     "TardisFastError",
@@ -24,9 +25,12 @@ __all__ = [
     "bronze_schema",
     "can_subscribe",
     "check_buses",
+    "dataset_columns",
     "decode_to_json",
+    "event_keys",
     "events_by_case",
     "events_to_batch",
+    "events_to_checked_batch",
     "subscribed_filters",
 ]
 
@@ -97,6 +101,45 @@ def batch_to_events(batch: Any, *, case: str | None = None) -> Any:
 
 def bronze_schema(case: str | None = None) -> Any:
     """Return the schema of wide batches, or of the narrow ones of a payload case."""
+
+def events_to_checked_batch(events: Any, *, case: str | None = None) -> tuple[Any, Any]:
+    """Return the record batch of `events`, row by row, and an array of what is wrong with each.
+
+    A row that is null, cannot be decoded, or is of another payload case than asked for, is null in
+    all columns; for the others the reason is null.
+    """
+
+def event_keys(events: Any) -> Any:
+    """Return exchange, symbol and payload case of each event, as a record batch of texts."""
+
+def dataset_columns() -> dict[str, list[str]]:
+    """Return the columns of each downloadable dataset, by its name."""
+
+@final
+class RowReader:
+    """Makes events from rows, and says which rows do not fit.
+
+    `form` is `bronze` (a column of events), `json` (a column of normalized messages), `columns` (of
+    Bronze: wide, or narrow if `kind` is a payload case) or `csv` (the dataset `kind`, all as
+    text).
+    """
+
+    def __new__(
+        cls,
+        form: str,
+        kind: str | None = None,
+        *,
+        encoder: BronzeEncoder,
+        max_event_bytes: int = 1_048_576,
+    ) -> RowReader: ...
+    def read(self, batch: Any, *, ingest_micros: int | None = None) -> tuple[Any, Any]:
+        """Return the events of the rows, and a record batch of `row` and `reason` of the others.
+
+        The last book change of a dataset waits: the next rows may belong to it.
+        """
+
+    def finish(self, *, ingest_micros: int | None = None) -> tuple[Any, Any]:
+        """Return the events of what waited for more rows."""
 
 @final
 class Publisher:

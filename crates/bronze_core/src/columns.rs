@@ -22,7 +22,9 @@
 
 mod builders;
 mod cells;
+mod check;
 mod decode;
+mod decode_checked;
 mod encode;
 mod error;
 mod fields;
@@ -32,9 +34,14 @@ mod slots;
 mod texts;
 
 pub use crate::wire::WireError;
+pub(crate) use check::check_message;
+pub use check::{EventCheck, EventProblem};
+pub(crate) use decode::nullable_event_bytes;
 pub use decode::{event_bytes, events_by_case, events_to_narrow, events_to_wide};
+pub use decode_checked::{event_keys, events_to_checked};
 pub use encode::{
-    batch_to_events, buffer_to_events, event_batch_to_events, narrow_to_events, wide_to_events,
+    TakeRow, batch_to_events, buffer_to_events, event_batch_to_events, narrow_to_events,
+    rows_to_events, wide_to_events,
 };
 pub use error::{ColumnsError, FieldProblem};
 pub use schema::{narrow_schema, wide_schema};

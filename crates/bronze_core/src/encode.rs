@@ -171,6 +171,11 @@ impl BronzeEncoder {
         self.next_seq
     }
 
+    /// Takes back the numbers from `seq` on, whose events were not used.
+    pub(crate) fn rewind(&mut self, seq: u64) {
+        self.next_seq = seq;
+    }
+
     /// Appends the events of `message`, which was taken in at `ingest`.
     pub fn encode(&mut self, message: &Message<'_>, ingest: Timestamp, out: &mut EventBuffer) {
         let case = PayloadCase::of(message);

@@ -57,6 +57,25 @@ impl EventBuffer {
         self.entries.clear();
     }
 
+    /// Removes all events after the first `events`.
+    pub(crate) fn truncate(&mut self, events: usize) {
+        self.entries.truncate(events);
+        self.bytes.truncate(self.entries.last().map_or(0, |entry| entry.end));
+    }
+
+    /// The events after the first `events`.
+    pub(crate) fn after(&self, events: usize) -> impl Iterator<Item = &[u8]> {
+        let first = self.entries.get(events.wrapping_sub(1)).map_or(0, |entry| entry.end);
+        let starts = std::iter::once(first).chain(self.entries[events..].iter().map(|e| e.end));
+        starts.zip(&self.entries[events..]).map(|(start, entry)| &self.bytes[start..entry.end])
+    }
+
+    /// Appends an event.
+    pub(crate) fn push(&mut self, case: PayloadCase, event: &[u8]) {
+        self.bytes.extend_from_slice(event);
+        self.finish_event(case);
+    }
+
     /// Makes what was appended to `bytes` since the last event an event.
     pub(crate) fn finish_event(&mut self, case: PayloadCase) {
         self.entries.push(Entry { end: self.bytes.len(), case });

@@ -28,6 +28,7 @@ mod queue;
 mod record_file;
 mod retry;
 mod route;
+mod rows;
 mod runtime;
 mod spill;
 mod static_pairs;
@@ -58,6 +59,7 @@ pub use queue::{BatchQueue, PushError, QueueLimits};
 pub use record_file::RecordFileError;
 pub use retry::{Attempts, Outcome, RetryPolicy};
 pub use route::Route;
+pub use rows::{Dataset, Rejected, RowEvents, RowForm, RowReader, RowsError, UnknownDataset};
 pub use runtime::runtime;
 pub use spill::{
     Recovered, SetAside, Spill, SpillError, SpillOptions, SpillPosition, SpilledBatch,

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 
 use crate::errors::{bad_events, bad_option};
 
-fn payload_case(name: &str) -> PyResult<PayloadCase> {
+pub(crate) fn payload_case(name: &str) -> PyResult<PayloadCase> {
     name.parse().map_err(bad_option)
 }
 

@@ -6,6 +6,7 @@ mod computer;
 mod encoder;
 mod errors;
 mod publisher;
+mod rows;
 mod sample;
 mod session;
 mod source;
@@ -26,6 +27,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(columns::events_by_case, module)?)?;
     module.add_function(wrap_pyfunction!(columns::batch_to_events, module)?)?;
     module.add_function(wrap_pyfunction!(columns::bronze_schema, module)?)?;
+    module.add_class::<rows::RowReader>()?;
+    module.add_function(wrap_pyfunction!(rows::events_to_checked_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(rows::event_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(rows::dataset_columns, module)?)?;
     module.add_class::<publisher::Publisher>()?;
     module.add_class::<publisher::DeadLetterReader>()?;
     module.add_function(wrap_pyfunction!(publisher::check_buses, module)?)?;

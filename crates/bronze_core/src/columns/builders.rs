@@ -255,7 +255,7 @@ fn append_enum(texts: &mut TextBuilder, names: &[&str], number: i32) {
 
 /// Microseconds since 1970; digits below are cut, towards the past.
 #[inline]
-fn micros(seconds: i64, nanos: i32) -> Result<i64, FieldProblem> {
+pub(super) fn micros(seconds: i64, nanos: i32) -> Result<i64, FieldProblem> {
     let micros = i128::from(seconds) * 1_000_000 + i128::from(nanos.div_euclid(1_000));
     i64::try_from(micros).map_err(|_| FieldProblem::Time { seconds, nanos })
 }

@@ -75,15 +75,20 @@ pub fn event_bytes(events: &dyn Array) -> Result<Vec<&[u8]>, ColumnsError> {
     if let Some(row) = (0..events.len()).find(|&row| events.is_null(row)) {
         return Err(ColumnsError::NullEvent { row });
     }
-    let rows: Vec<&[u8]> = match events.data_type() {
-        DataType::Binary => events.as_binary::<i32>().iter().flatten().collect(),
-        DataType::LargeBinary => events.as_binary::<i64>().iter().flatten().collect(),
-        DataType::BinaryView => events.as_binary_view().iter().flatten().collect(),
+    Ok(nullable_event_bytes(events)?.into_iter().flatten().collect())
+}
+
+/// As [`event_bytes`], but rows may be null.
+pub(crate) fn nullable_event_bytes(events: &dyn Array) -> Result<Vec<Option<&[u8]>>, ColumnsError> {
+    let rows: Vec<Option<&[u8]>> = match events.data_type() {
+        DataType::Binary => events.as_binary::<i32>().iter().collect(),
+        DataType::LargeBinary => events.as_binary::<i64>().iter().collect(),
+        DataType::BinaryView => events.as_binary_view().iter().collect(),
         found => return Err(ColumnsError::EventsType { found: found.clone() }),
     };
     // A column holds no more text than the events have bytes, except for enums, whose names are
     // longer than their numbers.
-    let bytes = rows.iter().map(|event| event.len()).sum::<usize>();
+    let bytes = rows.iter().flatten().map(|event| event.len()).sum::<usize>();
     let widest = bytes.max(rows.len().saturating_mul(LONGEST_ENUM_TEXT));
     if i32::try_from(widest).is_err() {
         return Err(ColumnsError::TooLarge { rows: rows.len() });
@@ -92,14 +97,14 @@ pub fn event_bytes(events: &dyn Array) -> Result<Vec<&[u8]>, ColumnsError> {
 }
 
 /// The table of all cases.
-struct WideTable {
+pub(super) struct WideTable {
     rows: usize,
     envelope: MessageBuilder,
     payloads: [Option<PayloadStruct>; PayloadCase::ALL.len()],
 }
 
 impl WideTable {
-    fn new(rows: usize) -> Self {
+    pub(super) fn new(rows: usize) -> Self {
         Self {
             rows,
             envelope: MessageBuilder::new(&ENVELOPE, rows),
@@ -108,7 +113,7 @@ impl WideTable {
     }
 
     #[inline]
-    fn append(
+    pub(super) fn append(
         &mut self,
         row: usize,
         case: Option<PayloadCase>,
@@ -121,7 +126,12 @@ impl WideTable {
             .append(row, slots.payload(case))
     }
 
-    fn finish(self) -> Result<RecordBatch, ColumnsError> {
+    /// Adds a row that has nothing.
+    pub(super) fn append_null(&mut self) {
+        self.envelope.append_nulls(1);
+    }
+
+    pub(super) fn finish(self) -> Result<RecordBatch, ColumnsError> {
         let schema = wide_schema();
         let mut columns = self.envelope.finish()?;
         for (payload, field) in self.payloads.into_iter().zip(&schema.fields()[columns.len()..]) {
@@ -173,14 +183,14 @@ impl PayloadStruct {
 }
 
 /// The table of one case.
-struct NarrowTable {
+pub(super) struct NarrowTable {
     case: PayloadCase,
     envelope: MessageBuilder,
     payload: MessageBuilder,
 }
 
 impl NarrowTable {
-    fn new(case: PayloadCase, rows: usize) -> Self {
+    pub(super) fn new(case: PayloadCase, rows: usize) -> Self {
         Self {
             case,
             envelope: MessageBuilder::new(&ENVELOPE, rows),
@@ -189,12 +199,18 @@ impl NarrowTable {
     }
 
     #[inline]
-    fn append(&mut self, slots: &mut EventSlots<'_>) -> Result<(), Fault> {
+    pub(super) fn append(&mut self, slots: &mut EventSlots<'_>) -> Result<(), Fault> {
         self.envelope.append(&mut slots.envelope)?;
         self.payload.append(slots.payload(self.case))
     }
 
-    fn finish(self) -> Result<RecordBatch, ColumnsError> {
+    /// Adds a row that has nothing.
+    pub(super) fn append_null(&mut self) {
+        self.envelope.append_nulls(1);
+        self.payload.append_nulls(1);
+    }
+
+    pub(super) fn finish(self) -> Result<RecordBatch, ColumnsError> {
         let mut columns = self.envelope.finish()?;
         columns.extend(self.payload.finish()?);
         Ok(RecordBatch::try_new(narrow_schema(self.case), columns)?)

@@ -24,6 +24,14 @@ const FIRST_BYTES: usize = 1 << 28;
 
 /// Rows of the wide shape as events; a row without payload is an event without payload.
 pub fn wide_to_events(batch: &RecordBatch) -> Result<BinaryArray, ColumnsError> {
+    write_events(batch.num_rows(), wide_writer(batch)?)
+}
+
+/// Writes a row's event, or says what is wrong with it.
+trait RowWriter: Fn(usize, &mut Vec<u8>) -> Result<(), ColumnsError> {}
+impl<W: Fn(usize, &mut Vec<u8>) -> Result<(), ColumnsError>> RowWriter for W {}
+
+fn wide_writer(batch: &RecordBatch) -> Result<impl RowWriter, ColumnsError> {
     check_names(
         &names(batch),
         |name| ENVELOPE.field(name).is_some() || case_of(name).is_some(),
@@ -37,7 +45,7 @@ pub fn wide_to_events(batch: &RecordBatch) -> Result<BinaryArray, ColumnsError> 
             payloads.extend(PayloadCells::new(case, column)?);
         }
     }
-    write_events(batch.num_rows(), |row, out| {
+    Ok(move |row, out: &mut Vec<u8>| {
         envelope.write(row, out).map_err(|fault| fault.at(row))?;
         let mut present = payloads.iter().filter(|payload| payload.rows.is_valid(row));
         let Some(payload) = present.next() else { return Ok(()) };
@@ -54,6 +62,10 @@ pub fn narrow_to_events(
     batch: &RecordBatch,
     case: PayloadCase,
 ) -> Result<BinaryArray, ColumnsError> {
+    write_events(batch.num_rows(), narrow_writer(batch, case)?)
+}
+
+fn narrow_writer(batch: &RecordBatch, case: PayloadCase) -> Result<impl RowWriter, ColumnsError> {
     let message = fields::payload(case);
     check_names(
         &names(batch),
@@ -63,7 +75,7 @@ pub fn narrow_to_events(
     )?;
     let envelope = MessageCells::new(&ENVELOPE, |name| batch.column_by_name(name))?;
     let payload = MessageCells::new(message, |name| batch.column_by_name(name))?;
-    write_events(batch.num_rows(), |row, out| {
+    Ok(move |row, out: &mut Vec<u8>| {
         envelope
             .write(row, out)
             .and_then(|()| write_payload(case, &payload, row, out))
@@ -102,6 +114,32 @@ pub fn batch_to_events(batch: &RecordBatch) -> Result<BinaryArray, ColumnsError>
             },
             found: names.join(", "),
         }),
+    }
+}
+
+/// Takes a row's event, or what is wrong with the row.
+pub type TakeRow<'a> = dyn FnMut(usize, Result<&[u8], ColumnsError>) + 'a;
+
+/// Rows of the wide shape, or of a case's narrow one, each as an event of its own: `take` gets every
+/// row's event, or what is wrong with the row.
+pub fn rows_to_events(
+    batch: &RecordBatch,
+    case: Option<PayloadCase>,
+    take: &mut TakeRow<'_>,
+) -> Result<(), ColumnsError> {
+    let rows = batch.num_rows();
+    match case {
+        None => write_each(rows, wide_writer(batch)?, take),
+        Some(case) => write_each(rows, narrow_writer(batch, case)?, take),
+    }
+    Ok(())
+}
+
+fn write_each(rows: usize, write: impl RowWriter, take: &mut TakeRow<'_>) {
+    let mut event = Vec::with_capacity(EVENT_BYTES);
+    for row in 0..rows {
+        event.clear();
+        take(row, write(row, &mut event).map(|()| event.as_slice()));
     }
 }
 
@@ -174,10 +212,7 @@ fn write_payload(
 }
 
 /// Runs `write` for every row; what it appends is the row's event.
-fn write_events(
-    rows: usize,
-    write: impl Fn(usize, &mut Vec<u8>) -> Result<(), ColumnsError>,
-) -> Result<BinaryArray, ColumnsError> {
+fn write_events(rows: usize, write: impl RowWriter) -> Result<BinaryArray, ColumnsError> {
     // A batch without columns may claim any number of rows.
     if i32::try_from(rows).is_err() {
         return Err(ColumnsError::TooLarge { rows });

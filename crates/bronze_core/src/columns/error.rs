@@ -5,6 +5,7 @@ use arrow_schema::DataType;
 use thiserror::Error;
 
 use super::fields::Message;
+use crate::event_view::EventViewError;
 use crate::payload_case::PayloadCase;
 use crate::wire::WireError;
 
@@ -104,6 +105,14 @@ pub enum ColumnsError {
         /// Its type.
         found: DataType,
     },
+    /// An event whose envelope cannot be read.
+    #[error("row {row}: {error}")]
+    Unroutable {
+        /// The row.
+        row: usize,
+        /// What is wrong with it.
+        error: EventViewError,
+    },
     /// The batch does not fit 32-bit offsets.
     #[error("{rows} rows take more than 2 GiB; pass fewer rows at a time")]
     TooLarge {
@@ -175,5 +184,11 @@ impl Fault {
     #[cold]
     pub(super) fn at(self, row: usize) -> ColumnsError {
         ColumnsError::Field { row, field: self.message.place(self.number), problem: self.problem }
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "field {}: {}", self.message.place(self.number), self.problem)
     }
 }

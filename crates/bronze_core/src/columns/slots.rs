@@ -5,7 +5,7 @@
 //! event's bytes; a slot that the event does not fill holds the field's default.
 
 use super::error::Fault;
-use super::fields::{self, ENVELOPE, Message, Reading};
+use super::fields::{self, ENVELOPE, Field, Message, Reading};
 use crate::payload_case::PayloadCase;
 use crate::wire::{Key, WireError, WireReader};
 
@@ -85,6 +85,16 @@ impl<'a> MessageSlots<'a> {
         Ok(())
     }
 
+    /// The fields with what is in their slots.
+    pub(super) fn filled(&self) -> impl Iterator<Item = (&'static Field, &Slot<'a>)> {
+        self.message.fields.iter().zip(&self.slots)
+    }
+
+    /// The message whose slots these are.
+    pub(super) fn message(&self) -> &'static Message {
+        self.message
+    }
+
     fn clear(&mut self) {
         self.slots.iter_mut().for_each(Slot::clear);
     }
@@ -127,6 +137,12 @@ impl<'a> EventSlots<'a> {
             }
         }
         Ok(case)
+    }
+
+    /// Empties all slots, also after an event that could only be read in part.
+    pub(super) fn clear(&mut self) {
+        self.envelope.clear();
+        self.payloads.iter_mut().for_each(MessageSlots::clear);
     }
 
     #[inline]
