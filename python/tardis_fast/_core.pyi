@@ -18,6 +18,7 @@ __all__ = [
     "ReplayError",
     "RowReader",
     "SampleMarket",
+    "SampleStream",
     "Session",
     "TardisFastError",
     "__version__",
@@ -340,3 +341,19 @@ class SampleMarket:
         compression: str,
     ) -> bytes:
         """Return the compressed lines of some minutes, beginning `offset` minutes after `from_`."""
+
+    def connect(self, exchange: str, now: int) -> SampleStream:
+        """Connect to an exchange, live, at `now`, in microseconds since 1970."""
+
+    def state(self, exchange: str, now: int, filters: str) -> bytes:
+        """Return what an exchange answers over HTTP at `now` for `filters`, as JSON; or nothing."""
+
+@final
+class SampleStream:
+    """A live connection to an exchange of the sample market."""
+
+    def subscribe(self, filters: str) -> bytes:
+        """Subscribe, and return the snapshots that follow as WebSocket frames."""
+
+    def frames(self, now: int) -> bytes:
+        """Return all messages since the last time, up to `now`, as WebSocket frames."""

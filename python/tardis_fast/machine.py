@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import errno
+import os
 import tempfile
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -16,10 +17,12 @@ from tardis_fast.options import DeliveryOptions, FeedOptions, ServerOptions, Set
 from tardis_fast.publisher import Publisher, Remainder
 from tardis_fast.replaying import archive_of
 from tardis_fast.sample_api import SampleApi
+from tardis_fast.sample_exchange import live_variables
 from tardis_fast.server.answers import Answers
+from tardis_fast.server.request_log import PROTOCOL_LOG
+from tardis_fast.server.siblings import Siblings
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
     from types import TracebackType
 
@@ -39,6 +42,14 @@ _IDLE_SECONDS = 75.0
 _SHUTDOWN_SECONDS = 5.0
 """How long connections may take to end once everything on them was ended."""
 _LARGEST_PORT = 65_535
+
+
+class CannotListenError(TardisFastError):
+    """Somebody else has the port, or the address is none of this computer's."""
+
+    def __init__(self, host: str, port: int, reason: str) -> None:
+        super().__init__(f"cannot listen on {host}:{port}: {reason}")
+        self.reason = reason
 
 
 class TardisMachine:
@@ -106,6 +117,7 @@ class TardisMachine:
         self._runners: list[web.BaseRunner] = []
         self._answers: Answers | None = None
         self._sample_cache: tempfile.TemporaryDirectory[str] | None = None
+        self._siblings: Siblings | None = None
         self.port = 0
         """The port of HTTP and WebSocket, once started; WebSocket is also on the next one."""
 
@@ -120,42 +132,58 @@ class TardisMachine:
         host = self._settings.server.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
-    async def start(self, port: int | None = None, *, reuse_port: bool = False) -> None:
+    async def start(
+        self,
+        port: int | None = None,
+        *,
+        reuse_port: bool = False,
+        cluster_dir: str | os.PathLike[str] | None = None,
+    ) -> None:
         """Listen on `port`, if not given on that of the options, and on the next one.
 
-        With `reuse_port` several processes may listen on the same ports.
+        With `reuse_port` several processes may listen on the same ports; those that have the same
+        `cluster_dir` answer for one another when they are asked for figures.
         """
         if self._answers is not None:
             raise TardisFastError("the machine is started already; stop it first")
         options = self._settings.server
         try:
-            archive = archive_of(await self._feed_options())
+            feed, live_variables = await self._sources()
+            archive = archive_of(feed)
             if options.clear_cache:
                 await asyncio.to_thread(archive.clear_cache)
-            answers = Answers(archive, options, self._publisher)
+            answers = Answers(archive, options, self._publisher, live_variables)
+            if cluster_dir is not None:
+                answers.siblings = self._siblings = Siblings(Path(cluster_dir), answers.figures)
+                await self._siblings.start()
             await self._listen(answers, options.port if port is None else port, reuse_port)
         except BaseException:
             await self._stop_listening()
             raise
         self._answers = answers
 
-    async def _feed_options(self) -> FeedOptions:
-        """Return the options of the archive, which is a sample market if that is asked for.
+    async def _sources(self) -> tuple[FeedOptions, dict[str, str]]:
+        """Return the options of the archive, and the variables of live streams.
 
-        What the sample market made up must not lie among slices of the archive.
+        Both lead to a sample market if that is asked for. What it made up must not lie among slices
+        of the archive.
         """
         archive = self._settings.archive
         if not self._settings.server.sample:
-            return archive
+            return archive, {}
         self._sample_cache = tempfile.TemporaryDirectory(prefix="tardis-fast-sample-")
-        runner = web.AppRunner(SampleApi(SampleMarket()).application())
+        # Nobody waits for slices once sessions are ended, so that these need no time to end.
+        runner = web.AppRunner(
+            SampleApi(SampleMarket()).application(), handler_cancellation=True, shutdown_timeout=0
+        )
         await runner.setup()
         self._runners.append(runner)
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         host, port = runner.addresses[0][:2]
-        return archive.with_values(
+        feed = archive.with_values(
             endpoint=f"http://{host}:{port}/v1", cache_dir=self._sample_cache.name
         )
+        return feed, live_variables(f"{host}:{port}")
 
     async def _listen(self, answers: Answers, port: int, reuse_port: bool) -> None:  # noqa: FBT001 - passed on
         line_size = self._settings.server.max_options_kb << 10
@@ -165,6 +193,7 @@ class TardisMachine:
                     handler,
                     handler_cancellation=True,
                     access_log=None,
+                    logger=PROTOCOL_LOG,
                     keepalive_timeout=_IDLE_SECONDS,
                     max_line_size=line_size,
                 ),
@@ -185,7 +214,7 @@ class TardisMachine:
             next_site = web.TCPSite(second, host, self.port + 1, reuse_port=reuse_port)
             try:
                 await _bind(next_site, host, self.port + 1)
-            except TardisFastError:
+            except CannotListenError:
                 await site.stop()
                 if not tries_left:
                     raise
@@ -206,6 +235,9 @@ class TardisMachine:
         return await asyncio.to_thread(self._publisher.close)
 
     async def _stop_listening(self) -> None:
+        if self._siblings is not None:
+            await self._siblings.stop()
+            self._siblings = None
         for runner in self._runners:
             await runner.cleanup()
         self._runners.clear()
@@ -248,5 +280,6 @@ async def _bind(site: web.TCPSite, host: str, port: int) -> None:
     try:
         await site.start()
     except OSError as error:
-        reason = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror
-        raise TardisFastError(f"cannot listen on {host}:{port}: {reason}") from None
+        # The loop's own text names the address again.
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise CannotListenError(host, port, reason) from None

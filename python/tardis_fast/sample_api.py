@@ -1,29 +1,37 @@
-"""A stand-in for the Tardis API that serves the sample market: no key, no network, any range."""
+"""A stand-in for the Tardis API and for exchanges that serves the sample market.
+
+No key, no network, any range, and live streams of now.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 from typing_extensions import Self
 
 from tardis_fast._core import ConfigError, SampleMarket
+from tardis_fast.sample_exchange import SampleExchanges
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 _THREADS = 2
 """Minutes are made without Python's lock."""
+_REMEMBERED_MINUTES = 16
+"""Replays ask for their first and last minute each time, to prove that they may."""
 
 
 class SampleApi:
-    """The API as an application of aiohttp."""
+    """The API and the live exchanges as an application of aiohttp."""
 
     def __init__(self, market: SampleMarket, *, slice_minutes: int = 10) -> None:
         self._market = market
+        self._minute = lru_cache(_REMEMBERED_MINUTES)(market.slice)
         self._slice_minutes = slice_minutes
         self._threads = ThreadPoolExecutor(_THREADS, "sample-api")
         self.requests = 0
@@ -33,6 +41,7 @@ class SampleApi:
         """Return an application to be served."""
         application = web.Application()
         application.router.add_get("/v1/data-feeds/{exchange}", self._slice)
+        SampleExchanges(self._market, self._threads).add_routes(application)
         application.on_cleanup.append(self._clean_up)
         return application
 
@@ -50,7 +59,7 @@ class SampleApi:
         except ValueError as error:
             return _refusal(f"offset and sliceSize must be whole numbers: {error}")
         exchange, filters = request.match_info["exchange"], query.get("filters", "[]")
-        make = self._market.slice
+        make = self._minute if minutes == 1 else self._market.slice
         arguments = (exchange, query.get("from", ""), offset, minutes, filters, compression)
         try:
             body = await asyncio.get_running_loop().run_in_executor(self._threads, make, *arguments)

@@ -15,7 +15,6 @@ import pytest
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "tardis-fast"
 EXPECTED = Path(__file__).parent / "expected"
-"""A machine that only listens, for as long as there is no other."""
 
 
 @pytest.fixture

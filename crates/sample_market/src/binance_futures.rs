@@ -109,6 +109,14 @@ impl Venue for BinanceFutures {
         });
     }
 
+    fn fetched_channels(&self) -> &'static [&'static str] {
+        &["depthSnapshot", "openInterest"]
+    }
+
+    fn polled(&self, market: &Market<'_>, lines: &mut Lines<'_>) {
+        write_open_interest(market, lines);
+    }
+
     fn book(&self, market: &Market<'_>, rows: &[Row], lines: &mut Lines<'_>) {
         let side = |is_bid| {
             rows.iter().filter(move |row| row.is_bid == is_bid).map(|row| (row.cell, row.size))

@@ -27,6 +27,7 @@ mod decimal;
 mod deribit;
 mod instrument;
 mod lines;
+mod live;
 mod market;
 mod minute;
 mod option_terms;
@@ -38,7 +39,7 @@ mod text;
 use market_data::{Filter, Timestamp, exchange_channels};
 use thiserror::Error;
 
-use crate::clock::{Clock, SECOND};
+use crate::clock::{Clock, MINUTE, SECOND};
 use crate::decimal::scaled_up;
 use crate::instrument::{Exchange, Instrument};
 use crate::lines::Lines;
@@ -46,6 +47,7 @@ use crate::market::Market;
 use crate::minute::{Minute, Pace, Venue};
 use crate::random::hash_text;
 
+pub use crate::live::SampleStream;
 pub use crate::options::SampleOptions;
 
 /// Why the sample market has no such lines.
@@ -122,7 +124,33 @@ impl SampleMarket {
         filters: &[Filter],
         out: &mut Vec<u8>,
     ) -> Result<(), SampleError> {
-        let (exchange, clock) = (find(exchange)?, clock_of(minute)?);
+        self.write_minute(exchange, minute, filters, out, None)
+    }
+
+    /// Adds the lines to `out` that somebody gets who connects to the exchange at `time` and asks for
+    /// `filters`: snapshots as the exchange sends or answers them. They may be up to a second old, as
+    /// books cannot be had while they settle; then all messages since follow.
+    pub fn state(
+        &self,
+        exchange: &str,
+        time: Timestamp,
+        filters: &[Filter],
+        out: &mut Vec<u8>,
+    ) -> Result<(), SampleError> {
+        let micros = time.micros().ok_or(SampleError::TimeOutOfRange { time })?;
+        let at = micros.rem_euclid(MINUTE / 10) * 10;
+        self.write_minute(exchange, time, filters, out, Some(at))
+    }
+
+    fn write_minute(
+        &self,
+        exchange: &str,
+        time: Timestamp,
+        filters: &[Filter],
+        out: &mut Vec<u8>,
+        joined_at: Option<i64>,
+    ) -> Result<(), SampleError> {
+        let (exchange, clock) = (find(exchange)?, clock_of(time)?);
         check_channels(exchange, filters)?;
         let venue = venue(exchange);
         let instruments = self.instruments(exchange, &clock);
@@ -133,7 +161,11 @@ impl SampleMarket {
             .collect();
         let lines = Lines::new(out, clock, venue.channels(), &instruments, filters);
         let seed = hash_text(self.options.seed, exchange.id());
-        Minute::new(venue, seed, markets, lines, self.pace()).write();
+        let minute = Minute::new(venue, seed, markets, lines, self.pace());
+        match joined_at {
+            None => minute.write(),
+            Some(at) => minute.write_joined(at),
+        }
         Ok(())
     }
 

@@ -12,6 +12,10 @@ pub(crate) struct Lines<'a> {
     /// For each channel, one after the other, whether each instrument is asked for.
     wanted: Vec<bool>,
     instruments: usize,
+    /// Nothing is written while this holds.
+    is_silent: bool,
+    /// Nothing is written from here on.
+    end: i64,
 }
 
 impl<'a> Lines<'a> {
@@ -34,7 +38,29 @@ impl<'a> Lines<'a> {
             .flat_map(|channel| instruments.iter().map(move |instrument| (channel, instrument)))
             .map(|(channel, instrument)| passes(channel, instrument))
             .collect();
-        Self { out, clock, wanted, instruments: instruments.len() }
+        let instruments = instruments.len();
+        Self { out, clock, wanted, instruments, is_silent: false, end: i64::MAX }
+    }
+
+    /// The same, but silent until [`Self::open`], and from `end` on.
+    pub(crate) fn silent_until_opened(self, end: i64) -> Self {
+        Self { is_silent: true, end, ..self }
+    }
+
+    /// Ends the silence at the beginning.
+    pub(crate) fn open(&mut self) {
+        self.is_silent = false;
+    }
+
+    /// Whether nothing more will be written.
+    pub(crate) fn are_over(&self) -> bool {
+        self.clock.local >= self.end
+    }
+
+    /// Goes on to a message that reached the recorder at `local`; `chance` says how fast.
+    pub(crate) fn advance(&mut self, local: i64, chance: u64) {
+        self.clock.advance(local, chance);
+        self.is_silent |= self.are_over();
     }
 
     /// Writes a line of a channel and an instrument, each by its number.
@@ -44,7 +70,8 @@ impl<'a> Lines<'a> {
         instrument: usize,
         message: impl FnOnce(&mut Vec<u8>, &Clock),
     ) {
-        if self.wanted.get(channel * self.instruments + instrument).copied().unwrap_or(false) {
+        let place = channel * self.instruments + instrument;
+        if !self.is_silent && self.wanted.get(place).copied().unwrap_or(false) {
             self.clock.write_local(self.out);
             self.out.push(b' ');
             message(self.out, &self.clock);

@@ -51,6 +51,14 @@ pub(crate) trait Venue {
     /// What follows a new connection.
     fn snapshot(&self, market: &Market<'_>, lines: &mut Lines<'_>);
 
+    /// Channels that the exchange does not send: a recorder asks for them over HTTP.
+    fn fetched_channels(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What a recorder asks for over HTTP again and again.
+    fn polled(&self, _market: &Market<'_>, _lines: &mut Lines<'_>) {}
+
     /// Changes of a book.
     fn book(&self, market: &Market<'_>, rows: &[Row], lines: &mut Lines<'_>);
 
@@ -88,6 +96,8 @@ pub(crate) struct Minute<'a> {
     random: Random,
     pace: Pace,
     rows: Vec<Row>,
+    /// When somebody connects who gets snapshots and what follows.
+    joined_at: Option<i64>,
 }
 
 impl<'a> Minute<'a> {
@@ -99,7 +109,15 @@ impl<'a> Minute<'a> {
         pace: Pace,
     ) -> Self {
         let random = Random::new(hash_signed(seed, lines.clock.minute));
-        Self { venue, markets, lines, random, pace, rows: Vec::new() }
+        Self { venue, markets, lines, random, pace, rows: Vec::new(), joined_at: None }
+    }
+
+    /// Writes what somebody gets who connects at `at`: snapshots as of then, and what happened since
+    /// they were made. They may be up to a second old: books that settle cannot be had halfway.
+    pub(crate) fn write_joined(mut self, at: i64) {
+        self.lines = self.lines.silent_until_opened(at);
+        self.joined_at = Some(at);
+        self.write();
     }
 
     /// Writes all lines of the minute.
@@ -108,10 +126,15 @@ impl<'a> Minute<'a> {
         let mut now = 0;
         if self.lines.clock.is_first_of_day() {
             now = LEAST_GAP;
+            self.join_before(now);
             self.connect(now);
         }
         loop {
             now += self.draw_gap();
+            self.join_before(now);
+            if self.lines.are_over() {
+                return;
+            }
             if let Some(at) = lost_at.take_if(|at| *at <= now) {
                 self.lines.disconnect();
                 now = at + SECOND / 5 + i64::from(self.random.below(18_000_000));
@@ -123,7 +146,21 @@ impl<'a> Minute<'a> {
                 self.message(now, |_| false);
             }
         }
+        self.join_before(MINUTE);
         self.settle(now);
+    }
+
+    /// Snapshots for whoever connects up to `now`. Nothing else depends on them.
+    fn join_before(&mut self, now: i64) {
+        let Some(at) = self.joined_at.take_if(|at| *at <= now) else { return };
+        let clock = self.lines.clock.clone();
+        self.lines.open();
+        self.lines.clock.advance(at.min(SETTLING), 0);
+        for market in &self.markets {
+            self.venue.snapshot(market, &mut self.lines);
+            self.venue.polled(market, &mut self.lines);
+        }
+        self.lines.clock = clock;
     }
 
     /// Whether the connection is lost is decided apart from all else, so that asking for more
@@ -148,7 +185,7 @@ impl<'a> Minute<'a> {
     /// Snapshots of all that has some.
     fn connect(&mut self, now: i64) {
         let chance = self.random.next();
-        self.lines.clock.advance(now, chance);
+        self.lines.advance(now, chance);
         for index in 0..self.markets.len() {
             if self.venue.sends_changes_before_snapshot() {
                 for _ in 0..2 {
@@ -180,7 +217,7 @@ impl<'a> Minute<'a> {
         // All that the message is made of comes from one draw, so that the next message does not
         // depend on whether somebody asked for this one.
         let mut random = Random::new(self.random.next());
-        self.lines.clock.advance(now, random.next());
+        self.lines.advance(now, random.next());
         let event = self.draw_event(&mut random);
         let index = self.draw_market(&mut random);
         if event == Event::Book {
@@ -259,7 +296,7 @@ impl<'a> Minute<'a> {
         for part in parts {
             now += gap;
             let chance = self.random.next();
-            self.lines.clock.advance(now, chance);
+            self.lines.advance(now, chance);
             self.send(&part, &rows);
         }
     }

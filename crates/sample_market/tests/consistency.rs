@@ -6,7 +6,7 @@ mod reading;
 
 use std::collections::BTreeMap;
 
-use market_data::{BookLevel, Kind, Kinds, Mapper, Message, Timestamp};
+use market_data::{BookLevel, Filter, Kind, Kinds, Mapper, Message, Timestamp};
 use reading::{Line, address, minute, minute_text, read, shaky_market};
 use sample_market::{SampleBook, SampleMarket, SampleOptions};
 use serde_json::Value;
@@ -172,17 +172,21 @@ fn replay_bitmex(market: &SampleMarket, minutes: std::ops::Range<i64>) -> (usize
             mapper = bitmex_mapper();
             return;
         };
-        let mut take = |message: &Message<'_>| {
-            let Message::BookChange(change) = message else { panic!("{message:?}") };
-            let level = |is_bid| move |level: &BookLevel| (is_bid, level.price, level.amount);
-            let bids = change.bids.iter().map(level(true));
-            let levels: Vec<_> = bids.chain(change.asks.iter().map(level(false))).collect();
-            client.numbers.insert(change.symbol.to_string(), 0);
-            client.apply(&change.symbol, change.is_snapshot, &levels);
-        };
         let local = Timestamp::parse(local).unwrap();
-        mapper.map(&text.as_bytes()[29..], local, &mut take).unwrap();
+        take_bitmex(client, &mut *mapper, &text.as_bytes()[29..], local);
     })
+}
+
+fn take_bitmex(client: &mut Client, mapper: &mut dyn Mapper, message: &[u8], local: Timestamp) {
+    let mut take = |message: &Message<'_>| {
+        let Message::BookChange(change) = message else { panic!("{message:?}") };
+        let level = |is_bid| move |level: &BookLevel| (is_bid, level.price, level.amount);
+        let bids = change.bids.iter().map(level(true));
+        let levels: Vec<_> = bids.chain(change.asks.iter().map(level(false))).collect();
+        client.numbers.insert(change.symbol.to_string(), 0);
+        client.apply(&change.symbol, change.is_snapshot, &levels);
+    };
+    mapper.map(message, local, &mut take).unwrap();
 }
 
 fn replay_binance(market: &SampleMarket, minutes: std::ops::Range<i64>) -> (usize, usize) {
@@ -290,4 +294,98 @@ fn the_same_asset_has_the_same_price_on_all_exchanges() {
     let binance = best_bid("binance-futures", "BTCUSDT");
     let deribit = best_bid("deribit", "BTC-PERPETUAL");
     assert!((bitmex - binance).abs() < 2.0 && (bitmex - deribit).abs() < 2.0);
+}
+
+/// Gives the client what an exchange sends to somebody who connects at `from`, up to `to`, in steps
+/// of `step`: all in microseconds.
+fn stream(market: &SampleMarket, exchange: &str, (from, to, step): (i64, i64, i64)) -> Client {
+    let book = ["orderBookL2", "depth", "book"]
+        .map(|channel| Filter { channel: channel.to_owned(), symbols: None });
+    let [bitmex, binance, deribit] = book;
+    let filter = match exchange {
+        "bitmex" => bitmex,
+        "binance-futures" => binance,
+        _ => deribit,
+    };
+    let mut sent = Vec::new();
+    let mut take = |message: &[u8]| sent.push(message.to_vec());
+    let mut stream = market.connect(exchange, Timestamp::from_micros(from)).unwrap();
+    stream.subscribe(vec![filter], &mut take).unwrap();
+    let mut client = Client::default();
+    let mut now = from;
+    while now < to {
+        now = (now + step).min(to);
+        stream.advance(Timestamp::from_micros(now), &mut take).unwrap();
+    }
+    let mut mapper = bitmex_mapper();
+    if exchange == "binance-futures" {
+        // Asked for later, as its clients do.
+        let asked = Timestamp::from_micros((from + 3 * step).min(to));
+        let filter = Filter { channel: "depthSnapshot".to_owned(), symbols: None };
+        let mut lines = Vec::new();
+        market.state(exchange, asked, &[filter], &mut lines).unwrap();
+        for line in read(&String::from_utf8(lines).unwrap()) {
+            let Line::Message { json, .. } = line else { panic!("{line:?}") };
+            let (_, symbol) = address(exchange, &json);
+            client.numbers.insert(symbol, json["data"]["lastUpdateId"].as_u64().unwrap());
+            client.take_binance(&json);
+        }
+    }
+    for message in sent {
+        let json: Value = serde_json::from_slice(&message).unwrap();
+        match exchange {
+            "bitmex" => take_bitmex(&mut client, &mut *mapper, &message, minute(0)),
+            "deribit" => client.take_deribit(&json),
+            _ => {
+                let (_, symbol) = address(exchange, &json);
+                if json["data"]["u"].as_u64().unwrap() > client.numbers[&symbol] {
+                    client.take_binance(&json);
+                }
+            }
+        }
+    }
+    client
+}
+
+#[test]
+fn whoever_connects_at_any_moment_has_the_books() {
+    let market = SampleMarket::new(SampleOptions {
+        messages_per_second: 30,
+        book_levels: 100,
+        ..SampleOptions::default()
+    });
+    let start = minute(0).micros().unwrap();
+    let end = start + 120_000_000;
+    // At midnight, in mid-minute, while books settle, at and just before the end of a minute.
+    for from in [0, 7_123_456, 59_000_000, 59_634_567, 59_999_999, 60_000_000] {
+        for exchange in SampleMarket::exchanges() {
+            let client = stream(&market, exchange, (start + from, end, 399_999));
+            let expected = expected(&market.books(exchange, minute(2)).unwrap());
+            assert_eq!(client.books, expected, "{exchange} from {from}");
+        }
+    }
+}
+
+#[test]
+fn a_live_stream_has_the_messages_of_the_archive() {
+    let market =
+        SampleMarket::new(SampleOptions { disconnects_per_hour: 0.0, ..SampleOptions::default() });
+    let trades = Filter { channel: "trade".to_owned(), symbols: Some(vec!["ETHUSD".to_owned()]) };
+    let mut lines = Vec::new();
+    for number in 3..5 {
+        market.minute("bitmex", minute(number), std::slice::from_ref(&trades), &mut lines).unwrap();
+    }
+    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let expected: Vec<_> = lines.map(|line| line[29..].to_vec()).collect();
+    let mut found = Vec::new();
+    let mut stream = market.connect("bitmex", minute(3)).unwrap();
+    let mut take = |message: &[u8]| found.push(message.to_vec());
+    stream.advance(minute(3), &mut take).unwrap();
+    stream.subscribe(vec![trades], &mut take).unwrap();
+    for half_seconds in 1..=240 {
+        let now = minute(3).micros().unwrap() + half_seconds * 500_000;
+        stream.advance(Timestamp::from_micros(now), &mut take).unwrap();
+    }
+    assert!(found.len() > 50);
+    assert_eq!(found, expected);
 }

@@ -41,5 +41,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(session::filters_of_subscription, module)?)?;
     module.add_function(wrap_pyfunction!(session::is_subscribable, module)?)?;
     module.add_class::<sample::SampleMarket>()?;
+    module.add_class::<sample::SampleStream>()?;
     errors::register(module)
 }

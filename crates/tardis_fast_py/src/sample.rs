@@ -1,9 +1,12 @@
 //! `SampleMarket`: a made-up market that answers as the Tardis API does.
 
+use std::sync::{Mutex, PoisonError};
+
+use market_data::Timestamp;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use sample_market::SampleOptions;
-use tardis_feed::{Compression, SampleQuestion, sample_slice};
+use tardis_feed::{Compression, SampleConnection, SampleQuestion, sample_slice, sample_state};
 
 use crate::errors::bad_option;
 
@@ -52,5 +55,49 @@ impl SampleMarket {
             SampleQuestion { exchange, from: from_, offset, minutes, filters, compression };
         let body = py.detach(|| sample_slice(&self.market, &question)).map_err(bad_option)?;
         Ok(PyBytes::new(py, &body))
+    }
+
+    /// A live connection to an exchange, made at `now`, in microseconds since 1970.
+    fn connect(&self, exchange: &str, now: i64) -> PyResult<SampleStream> {
+        let connection = SampleConnection::new(&self.market, exchange, Timestamp::from_micros(now));
+        Ok(SampleStream { connection: Mutex::new(connection.map_err(bad_option)?) })
+    }
+
+    /// What an exchange answers over HTTP at `now`, to the first of `filters`, as JSON.
+    fn state<'py>(
+        &self,
+        py: Python<'py>,
+        exchange: &str,
+        now: i64,
+        filters: &str,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let now = Timestamp::from_micros(now);
+        let answer = py.detach(|| sample_state(&self.market, exchange, now, filters));
+        Ok(PyBytes::new(py, &answer.map_err(bad_option)?))
+    }
+}
+
+/// A live connection to an exchange of the sample market.
+#[pyclass(frozen, module = "tardis_fast._core")]
+pub(crate) struct SampleStream {
+    connection: Mutex<SampleConnection>,
+}
+
+#[pymethods]
+impl SampleStream {
+    /// Subscribes to `filters`, and returns the snapshots that follow as WebSocket frames.
+    fn subscribe<'py>(&self, py: Python<'py>, filters: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let frames = py.detach(|| {
+            self.connection.lock().unwrap_or_else(PoisonError::into_inner).subscribe(filters)
+        });
+        Ok(PyBytes::new(py, &frames.map_err(bad_option)?))
+    }
+
+    /// All messages since the last time, up to `now` in microseconds since 1970, as WebSocket frames.
+    fn frames<'py>(&self, py: Python<'py>, now: i64) -> PyResult<Bound<'py, PyBytes>> {
+        let now = Timestamp::from_micros(now);
+        let frames = py
+            .detach(|| self.connection.lock().unwrap_or_else(PoisonError::into_inner).frames(now));
+        Ok(PyBytes::new(py, &frames.map_err(bad_option)?))
     }
 }

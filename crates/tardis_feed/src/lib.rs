@@ -25,6 +25,7 @@ mod progress;
 mod reading;
 mod request;
 mod sample_api;
+mod sample_live;
 mod schedule;
 mod session;
 mod settings;
@@ -43,6 +44,7 @@ pub use output::{Chunk, Framing};
 pub use progress::Progress;
 pub use request::{NormalizedRequest, RawRequest, RequestError, Terms, TimeRange, read_filters};
 pub use sample_api::{SampleApiError, SampleQuestion, sample_slice};
+pub use sample_live::{SampleConnection, sample_state};
 pub use session::{
     NormalizedSession, RawSession, SessionError, SessionProgress, SynchronisedSession,
 };

@@ -52,6 +52,15 @@ pub struct SampleQuestion<'a> {
     pub compression: Compression,
 }
 
+/// Reads a list of filters.
+pub(crate) fn sample_filters(json: &str) -> Result<Vec<Filter>, SampleApiError> {
+    serde_json::from_str(json).map_err(|error| SampleApiError::Parameter {
+        name: "filters",
+        value: json.to_owned(),
+        remedy: format!("give a list of filters as JSON; {error}"),
+    })
+}
+
 /// The body of the answer: one frame or member a minute.
 pub fn sample_slice(
     market: &SampleMarket,
@@ -69,9 +78,7 @@ pub fn sample_slice(
         let remedy = format!("give 1 to {MAX_MINUTES}");
         return Err(unusable("sliceSize", &question.minutes, &remedy));
     }
-    let filters: Vec<Filter> = serde_json::from_str(question.filters).map_err(|error| {
-        unusable("filters", &question.filters, &format!("give a list of filters as JSON; {error}"))
-    })?;
+    let filters = sample_filters(question.filters)?;
     let mut lines = Vec::new();
     let mut body = Vec::new();
     for minute in question.offset..question.offset.saturating_add(question.minutes) {

@@ -3,17 +3,17 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Coroutine
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
 import tardis_fast
-from tardis_fast._core import ConfigError, TardisFastError
+from tardis_fast import event_loop
+from tardis_fast._core import TardisFastError
 from tardis_fast.cluster import Cluster, HeldPorts, default_processes
 from tardis_fast.commands.option_flags import BusCommand, options_of, settings_of
 from tardis_fast.logs import configure_log
-from tardis_fast.machine import TardisMachine
 from tardis_fast.options import (
     BUSES,
     BronzeOptions,
@@ -23,7 +23,10 @@ from tardis_fast.options import (
     ServerOptions,
     Settings,
 )
-from tardis_fast.publisher import Publisher
+
+if TYPE_CHECKING:
+    from tardis_fast.machine import TardisMachine
+    from tardis_fast.publisher import Publisher
 
 _EXIT_LOST = 1
 _EXIT_CONFIGURATION = 2
@@ -32,8 +35,8 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _STANDARD_INPUT = 0
 
 
-class CannotListenError(click.ClickException):
-    """Somebody else has the port, or the address is none of this machine."""
+class CannotServeError(click.ClickException):
+    """Somebody else has a port, or the address is none of this computer's."""
 
     exit_code = _EXIT_CANNOT_LISTEN
 
@@ -43,9 +46,9 @@ class CannotListenError(click.ClickException):
 
 @click.command(cls=BusCommand)
 @options_of(ServerOptions, FeedOptions, *BUSES, DeliveryOptions, BronzeOptions, LogOptions)
-@click.option("--cluster-member", is_flag=True, hidden=True)
+@click.option("--cluster-member", "cluster_dir", metavar="DIR", hidden=True)
 @click.pass_context
-def serve(context: click.Context, /, *, cluster_member: bool, **_: object) -> None:
+def serve(context: click.Context, /, *, cluster_dir: str | None, **_: object) -> None:
     """Serve replays and live streams over HTTP and WebSocket.
 
     SIGTERM or SIGINT stops it: no new requests, running ones are ended, buses are drained. The
@@ -56,32 +59,31 @@ def serve(context: click.Context, /, *, cluster_member: bool, **_: object) -> No
     """
     settings = settings_of(context)
     configure_log(settings.log, debug=settings.server.debug)
-    if settings.server.cluster_mode and not cluster_member:
+    if settings.server.cluster_mode and cluster_dir is None:
         sys.exit(_run_cluster(settings))
+    from tardis_fast.machine import TardisMachine  # noqa: PLC0415 - other commands need no server
+
     machine = TardisMachine.of_settings(settings)
-    sys.exit(_run(_serve(machine, settings, is_member=cluster_member)))
+    sys.exit(event_loop.run(_serve(machine, settings, cluster_dir)))
 
 
-def _run(main: Coroutine[Any, Any, int]) -> int:
-    try:
-        import uvloop  # noqa: PLC0415 - not there on every system
-    except ImportError:
-        return asyncio.run(main)
-    return uvloop.run(main)
+async def _serve(machine: "TardisMachine", settings: Settings, cluster_dir: str | None) -> int:
+    from tardis_fast.machine import CannotListenError  # noqa: PLC0415 - as above
 
-
-async def _serve(machine: TardisMachine, settings: Settings, *, is_member: bool) -> int:
     server = settings.server
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _STOPPING:
         loop.add_signal_handler(number, stopping.set)
+    is_member = cluster_dir is not None
     if is_member:
         loop.add_reader(_STANDARD_INPUT, _stop_at_end_of_input, loop, stopping)
     try:
-        await _start(machine, server.port, is_member=is_member)
+        await machine.start(server.port, reuse_port=is_member, cluster_dir=cluster_dir)
         _say_where(server.host, machine.port)
         await stopping.wait()
+    except CannotListenError as error:
+        raise CannotServeError(error) from None
     finally:
         for number in _STOPPING:
             loop.remove_signal_handler(number)
@@ -89,15 +91,6 @@ async def _serve(machine: TardisMachine, settings: Settings, *, is_member: bool)
             signal.signal(number, signal.SIG_DFL)
         await machine.stop()
     return _EXIT_LOST if _events_are_lost(machine.publisher) else 0
-
-
-async def _start(machine: TardisMachine, port: int, *, is_member: bool) -> None:
-    try:
-        await machine.start(port, reuse_port=is_member)
-    except ConfigError:
-        raise
-    except TardisFastError as error:
-        raise CannotListenError(error) from None
 
 
 def _stop_at_end_of_input(loop: asyncio.AbstractEventLoop, stopping: asyncio.Event) -> None:
@@ -110,7 +103,7 @@ def _say_where(host: str, port: int) -> None:
     click.echo(f"tardis-fast {tardis_fast.__version__} at http://{place}:{port}")
 
 
-def _events_are_lost(publisher: Publisher | None) -> bool:
+def _events_are_lost(publisher: "Publisher | None") -> bool:
     if publisher is None:
         return False
     # Closed already by the machine; this asks for what was left.
@@ -123,17 +116,18 @@ def _run_cluster(settings: Settings) -> int:
     try:
         ports = HeldPorts(server.host, server.port)
     except TardisFastError as error:
-        raise CannotListenError(error) from None
+        raise CannotServeError(error) from None
     if server.clear_cache:
         from tardis_fast.replaying import clear_cache  # noqa: PLC0415 - seldom asked for
 
         clear_cache(feed=settings.archive)
-    # Given last, these beat what was given to the parent.
-    own = ["--cluster-member", "--no-clear-cache", "--port", str(ports.port)]
-    member = [sys.executable, "-m", "tardis_fast", *sys.argv[1:], *own]
     count = server.processes or default_processes()
     try:
-        return asyncio.run(_cluster([member] * count, server.host, ports.port))
+        with TemporaryDirectory(prefix="tardis-fast-") as shared:
+            # Given last, these beat what was given to the parent.
+            own = ["--cluster-member", shared, "--no-clear-cache", "--port", str(ports.port)]
+            member = [sys.executable, "-m", "tardis_fast", *sys.argv[1:], *own]
+            return asyncio.run(_cluster([member] * count, server.host, ports.port))
     finally:
         ports.close()
 

@@ -19,9 +19,11 @@ from tardis_fast.chunks import chunks_async
 from tardis_fast.page import page_bytes
 from tardis_fast.server import metrics
 from tardis_fast.server.access import Access
+from tardis_fast.server.body import Body
 from tardis_fast.server.refusals import close_code_of, refusal, refusal_of, told
 from tardis_fast.server.request_log import RequestLog
 from tardis_fast.server.sessions import Session, Sessions
+from tardis_fast.server.siblings import Siblings, merged_metrics, merged_status
 from tardis_fast.server.socket import Socket, client_of
 from tardis_fast.server.status import health, status
 from tardis_fast.server.ws_replay import ReplayGroups
@@ -63,10 +65,11 @@ class Answers:
         self._live_variables = dict(live_variables or {})
         self._plain: dict[str, Callable[[web.BaseRequest], web.StreamResponse]] = {
             "/health-check": lambda _: web.json_response(health()),
-            "/status": self._status,
-            "/metrics": self._metrics_text,
             "/": lambda _: _page(HTTPStatus.OK),
         }
+        self._figures = {"/status": self._status, "/metrics": self._metrics_text}
+        self.siblings: Siblings | None = None
+        """The other processes, in a cluster."""
         self._replays = {"/replay": self._open_raw, "/replay-normalized": self._open_normalized}
         self._sockets: dict[str, Callable[[Socket, web.BaseRequest], Awaitable[None]]] = {
             "/ws-replay": self._ws_replay,
@@ -87,7 +90,7 @@ class Answers:
 
     async def _http(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path.rstrip("/") or "/"
-        known = (*self._plain, *self._replays, *self._sockets)
+        known = (*self._plain, *self._figures, *self._replays, *self._sockets)
         if request.method != "GET" or path not in known:
             return refusal(HTTPStatus.NOT_FOUND, f"there is no {request.method} {path[:200]}")
         if path != "/health-check" and not self._access.allows(request):
@@ -96,6 +99,8 @@ class Answers:
             return _upgrade_required()
         if path in self._plain:
             return self._plain[path](request)
+        if path in self._figures:
+            return await self._figures[path]()
         return await self._replay(request, path)
 
     async def _replay(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
@@ -176,10 +181,12 @@ class Answers:
             response = web.StreamResponse(
                 headers={"Content-Type": "application/x-json-stream", "X-Request-Id": session.id}
             )
-            await response.prepare(request)
+            writer = await response.prepare(request)
             if first is not None:
                 try:
-                    await self._send_body(response, session, first, chunks)
+                    await response.write(first.lines)
+                    self.sessions.sent(session, first, frames=False)
+                    await self._send_rest(Body(request, response, writer), session, chunks)
                 except Exception as error:
                     # Without its last chunk, so that the client can tell.
                     if request.transport is not None:
@@ -190,17 +197,11 @@ class Answers:
             await response.write_eof()
         return response
 
-    async def _send_body(
-        self,
-        response: web.StreamResponse,
-        session: Session,
-        first: _core.Chunk,
-        rest: AsyncIterator[_core.Chunk],
+    async def _send_rest(
+        self, body: Body, session: Session, chunks: AsyncIterator[_core.Chunk]
     ) -> None:
-        await response.write(first.lines)
-        self.sessions.sent(session, first, frames=False)
-        async for chunk in rest:
-            await response.write(chunk.lines)
+        async for chunk in chunks:
+            await body.send(chunk.lines)
             self.sessions.sent(session, chunk, frames=False)
 
     async def _ws_replay_normalized(self, socket: Socket, request: web.BaseRequest) -> None:
@@ -242,12 +243,25 @@ class Answers:
 
     # What the server says of itself
 
-    def _status(self, _: web.BaseRequest) -> web.Response:
-        return web.json_response(status(self.sessions, self._publisher, self._metrics.refused))
+    def figures(self) -> dict[str, Any]:
+        """Return what this process says of itself."""
+        return {
+            "status": status(self.sessions, self._publisher, self._metrics.refused),
+            "metrics": self._metrics.text().decode(),
+        }
 
-    def _metrics_text(self, _: web.BaseRequest) -> web.Response:
-        headers = {"Content-Type": metrics.CONTENT_TYPE}
-        return web.Response(body=self._metrics.text(), headers=headers)
+    async def _status(self) -> web.Response:
+        if self.siblings is None:
+            return web.json_response(status(self.sessions, self._publisher, self._metrics.refused))
+        each = [one["status"] for one in await self.siblings.figures()]
+        return web.json_response(merged_status(each))
+
+    async def _metrics_text(self) -> web.Response:
+        if self.siblings is None:
+            text = self._metrics.text()
+        else:
+            text = merged_metrics([one["metrics"] for one in await self.siblings.figures()])
+        return web.Response(body=text, headers={"Content-Type": metrics.CONTENT_TYPE})
 
 
 def _page(code: int) -> web.Response:

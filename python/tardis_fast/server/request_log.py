@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import logging
+from aiohttp.http_exceptions import HttpProcessingError
 
+if TYPE_CHECKING:
     from aiohttp import web
+
+
+class _WithoutClientsFaults(logging.Filter):
+    """Makes a line of what clients did wrong: no stack, and nothing of what they sent."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Take every record."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError):
+            record.levelno, record.levelname = logging.INFO, logging.getLevelName(logging.INFO)
+            record.msg = f"{record.msg}: {type(error).__name__}"
+            record.exc_info = None
+        return True
+
+
+PROTOCOL_LOG = logging.getLogger("tardis_fast.server.protocol")
+"""Where aiohttp tells of what is no HTTP."""
+PROTOCOL_LOG.addFilter(_WithoutClientsFaults())
 
 
 class RequestLog:
