@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pytest
 
+pytest_plugins = ["brokers.fixtures"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options that tests ask for."""
@@ -20,4 +22,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-screenshots",
         action="store_true",
         help="write the pictures of the page in docs/images anew",
+    )
+    parser.addoption(
+        "--load",
+        choices=["short", "long"],
+        default="short",
+        help="how many clients the server has at once",
     )

@@ -7,10 +7,8 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
+from bus.kafka.kafka_topics import consume, create_topic, new_topic
 from tardis_fast import ConfigError, DeadLetterReader, Publisher
 from tardis_fast.proto.lakehouse.bronze.v1.normalized_event_pb2 import NormalizedEvent
 
@@ -27,21 +25,6 @@ QUIET: dict[str, Any] = {"log_level": 0}
 SYMBOLS = ("XBTUSD", "ETHUSD", "SOLUSD")
 ENOUGH = 120.0
 """Seconds within which everything is delivered, however slow the machine."""
-
-
-def new_topic(broker: KafkaBroker, partitions: int = 1, **config: str) -> str:
-    topic = f"test-{uuid.uuid4().hex}"
-    create_topic(broker, topic, partitions, **config)
-    return topic
-
-
-def create_topic(broker: KafkaBroker, topic: str, partitions: int = 1, **config: str) -> None:
-    admin = AdminClient({"bootstrap.servers": broker.address, **QUIET})
-    wanted = NewTopic(
-        topic, partitions, 1, config={k.replace("_", "."): v for k, v in config.items()}
-    )
-    for created in admin.create_topics([wanted]).values():
-        created.result(30)
 
 
 def trades(numbers: Iterable[int], text: str = "") -> bytes:
@@ -68,28 +51,6 @@ def trades(numbers: Iterable[int], text: str = "") -> bytes:
 DISCONNECT = (
     b'{"type":"disconnect","exchange":"bitmex","localTimestamp":"2024-03-01T00:00:02.000000Z"}\n'
 )
-
-
-def consume(broker: KafkaBroker, topic: str, partitions: int = 1) -> list[Message]:
-    """Return all messages of a topic."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": broker.address,
-            "group.id": topic,
-            "enable.partition.eof": True,
-            **QUIET,
-        }
-    )
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
-    messages, ended = [], 0
-    while ended < partitions:
-        for message in consumer.consume(10_000, timeout=1):
-            if message.error() is None:
-                messages.append(message)
-            else:
-                ended += 1
-    consumer.close()
-    return messages
 
 
 def event_of(message: Message) -> NormalizedEvent:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from brokers import aws
 from bus.aws_stand_in import AwsStandIn, Failures, Refusal
+from bus.kinesis.kinesis_streams import new_stream, options, records
 from bus.trades import in_order, numbers_by_symbol, reasons, trade, trades
 from tardis_fast import ConfigError, Publisher, check_buses
 from tardis_fast.proto.lakehouse.bronze.v1.normalized_event_pb2 import NormalizedEvent
@@ -23,45 +23,8 @@ if TYPE_CHECKING:
 PATIENCE = 60
 
 
-def new_stream(broker: KinesisBroker, shards: int = 1) -> str:
-    client, stream = broker.client(), f"test-{uuid.uuid4().hex}"
-    client.create_stream(StreamName=stream, ShardCount=shards)
-    client.get_waiter("stream_exists").wait(
-        StreamName=stream, WaiterConfig={"Delay": 1, "MaxAttempts": 30}
-    )
-    return stream
-
-
-def records(broker: KinesisBroker, stream: str) -> list[dict[str, Any]]:
-    """Read all records of a stream, shard by shard."""
-    client = broker.client()
-    found: list[dict[str, Any]] = []
-    for shard in client.list_shards(StreamName=stream)["Shards"]:
-        place = client.get_shard_iterator(
-            StreamName=stream, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON"
-        )["ShardIterator"]
-        while True:
-            answer = client.get_records(ShardIterator=place)
-            found += answer["Records"]
-            place = answer["NextShardIterator"]
-            if not answer["Records"] and not answer["MillisBehindLatest"]:
-                break
-    return found
-
-
 def data(found: list[dict[str, Any]]) -> list[bytes]:
     return [record["Data"] for record in found]
-
-
-def options(url: str, stream: str, **more: Any) -> dict[str, Any]:
-    return {
-        "stream": stream,
-        "region": aws.REGION,
-        "access_key_id": aws.ACCESS_KEY,
-        "secret_access_key": aws.SECRET_KEY,
-        "endpoint_url": url,
-        **more,
-    }
 
 
 @pytest.fixture

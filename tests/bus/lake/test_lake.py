@@ -13,13 +13,13 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from bus.lake.lake_table import events, files
 from bus.sample_events import case_of, publish_samples, sample_data
 from bus.trades import in_order, numbers_by_symbol, reasons, trade, trades
 from tardis_fast import (
     PAYLOAD_CASES,
     ConfigError,
     Publisher,
-    batch_to_events,
     bronze_schema,
     check_buses,
 )
@@ -43,23 +43,6 @@ def table(tmp_path: Path) -> Path:
 
 def options(table: Path, **more: Any) -> dict[str, Any]:
     return {"dir": str(table), **more}
-
-
-def files(table: Path) -> list[Path]:
-    """Return the files that readers see, oldest first."""
-    return sorted(table.glob("payload_case=*/date=*/*"), key=lambda file: file.name)
-
-
-def events(table: Path, case: str | None = None) -> dict[str, list[bytes]]:
-    """Read all events back, by partition."""
-    found: defaultdict[str, list[bytes]] = defaultdict(list)
-    for file in files(table):
-        of_file = file.parent.parent.name.removeprefix("payload_case=")
-        if case in {None, of_file}:
-            for batch in pq.ParquetFile(file).iter_batches():
-                place = str(file.parent.relative_to(table))
-                found[place] += batch_to_events(batch, case=of_file).to_pylist()
-    return dict(found)
 
 
 def numbers(table: Path) -> dict[str, list[int]]:

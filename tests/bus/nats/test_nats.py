@@ -12,6 +12,7 @@ import nats
 import pytest
 from nats.js.api import StorageType, StreamConfig
 
+from bus.nats.nats_messages import messages, with_jetstream
 from bus.sample_events import (
     SECRET,
     Arrival,
@@ -25,10 +26,8 @@ from bus.trades import in_order, numbers_by_symbol, reasons, trade, trades
 from tardis_fast import PAYLOAD_CASES, ConfigError, Publisher, check_buses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
-
-    from nats.js import JetStreamContext
 
     from brokers.nats import NatsBroker
     from tardis_fast.proto.lakehouse.bronze.v1.normalized_event_pb2 import NormalizedEvent
@@ -44,21 +43,6 @@ def options(broker: NatsBroker, subject: str, **more: Any) -> dict[str, Any]:
     return {"servers": broker.address, "subject": subject, **more}
 
 
-def with_jetstream(
-    broker: NatsBroker, act: Callable[[JetStreamContext], Coroutine[Any, Any, Any]], **login: Any
-) -> Any:
-    """Connect, act, and return what came of it."""
-
-    async def run() -> Any:
-        client = await nats.connect(broker.url, **login)
-        try:
-            return await act(client.jetstream())
-        finally:
-            await client.close()
-
-    return asyncio.run(run())
-
-
 def add_stream(broker: NatsBroker, name: str, *subjects: str, **config: Any) -> StreamConfig:
     """Make a stream, and return its configuration."""
     wanted = StreamConfig(name=name, subjects=list(subjects), **config)
@@ -69,22 +53,6 @@ def add_stream(broker: NatsBroker, name: str, *subjects: str, **config: Any) -> 
 def stream_config(broker: NatsBroker, name: str) -> StreamConfig:
     found = with_jetstream(broker, lambda jetstream: jetstream.stream_info(name))
     return found.config  # type: ignore[no-any-return]
-
-
-def messages(broker: NatsBroker, stream: str, **login: Any) -> dict[str, list[Arrival]]:
-    """Read all messages of a stream, in its order, by subject."""
-
-    async def read(jetstream: JetStreamContext) -> dict[str, list[Arrival]]:
-        state = (await jetstream.stream_info(stream)).state
-        found: dict[str, list[Arrival]] = {}
-        for sequence in range(state.first_seq, state.last_seq + 1):
-            message = await jetstream.get_msg(stream, sequence)
-            arrival = Arrival(message.data or b"", dict(message.headers or {}))
-            found.setdefault(str(message.subject), []).append(arrival)
-        return found
-
-    found: dict[str, list[Arrival]] = with_jetstream(broker, read, **login)
-    return found
 
 
 def numbers(broker: NatsBroker, stream: str, **login: Any) -> dict[str, list[int]]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from redis import Redis
 
+from bus.redis.redis_entries import entries
 from bus.sample_events import (
     SECRET,
-    Arrival,
     all_that_was_said,
     case_of,
     default_key,
@@ -37,18 +37,6 @@ def new_stream() -> str:
 
 def options(broker: RedisBroker, stream: str, **more: Any) -> dict[str, Any]:
     return {"host": "127.0.0.1", "port": broker.port, "stream": stream, **more}
-
-
-def entries(broker: RedisBroker, stream: str, db: int = 0) -> list[Arrival]:
-    """Read all entries of a stream, in its order."""
-    with Redis.from_url(broker.url, db=db) as client:
-        found: list[tuple[bytes, dict[bytes, bytes]]] = client.xrange(stream)
-    arrivals = []
-    for _, fields in found:
-        data = fields.pop(b"data")
-        headers = {name.decode(): text.decode() for name, text in fields.items()}
-        arrivals.append(Arrival(data, headers))
-    return arrivals
 
 
 def numbers(broker: RedisBroker, stream: str, db: int = 0) -> dict[str, list[int]]:
