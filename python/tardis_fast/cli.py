@@ -10,7 +10,16 @@ import click
 
 import tardis_fast
 
-_LOADED_ON_USE = ("check", "clear-cache", "completion", "decode", "publish", "sample-api", "serve")
+_LOADED_ON_USE = (
+    "check",
+    "clear-cache",
+    "completion",
+    "decode",
+    "demo",
+    "publish",
+    "sample-api",
+    "serve",
+)
 """Commands in `tardis_fast.commands`, so that none waits for what another one imports."""
 _EXIT_USAGE = 2
 _EXIT_ABORTED = 130
@@ -67,18 +76,3 @@ def _fail(text: str, exit_code: int) -> None:
 @click.version_option(tardis_fast.__version__, prog_name="tardis-fast")
 def main() -> None:
     """Crypto market data into programs, event buses and the lakehouse."""
-
-
-@main.command()
-@click.option(
-    "--chunks",
-    type=click.IntRange(min=1),
-    default=30,
-    show_default=True,
-    help="How many chunks of sample messages are encoded.",
-)
-def demo(chunks: int) -> None:
-    """Take sample messages through Bronze and Arrow and back, and show what came of it."""
-    from tardis_fast.demo import run  # noqa: PLC0415 - other commands need not load it
-
-    run(chunks)
