@@ -24,6 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write the pictures of the page in docs/images anew",
     )
     parser.addoption(
+        "--spark",
+        choices=["short", "long"],
+        default="short",
+        help="how many rows the Spark tests publish: thousands, or a million to Kafka and Redis",
+    )
+    parser.addoption(
         "--load",
         choices=["short", "long"],
         default="short",

@@ -45,6 +45,13 @@ class BronzeOptions(OptionsModel):
             refusal = str(error)
         raise ConfigError(refusal)
 
+    def with_session(self, session: str) -> "BronzeOptions":
+        """Return the same options for a part of a session; one that is named already stays."""
+        values: dict[str, Any] = {known.field: value for known, value in self.given()}
+        meta = dict(self._meta_pairs(values.get("meta", ())))
+        meta.setdefault("session_id", session)
+        return BronzeOptions(**values | {"meta": meta})
+
     @staticmethod
     def _meta_pairs(meta: str | tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
         """Return the pairs of `meta`; the core takes no text here, as it does for buses."""
