@@ -14,7 +14,7 @@ def test_python_examples_run_one_after_the_other(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     examples = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(examples) == 4
+    assert len(examples) == 5
     names: dict[str, Any] = {"print": lambda *_: None}
     for example in examples:
         exec(compile(example, "README.md", "exec"), names)  # noqa: S102 - the project's own text
