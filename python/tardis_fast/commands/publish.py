@@ -38,6 +38,7 @@ from tardis_fast.publisher import BusStats, Publisher, Remainder
 from tardis_fast.replaying import NormalizedReplay
 
 _FLUSH_SECONDS = 0.5
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
 _EXIT_UNDELIVERED = 1
 _EXIT_SIGNAL = 128
 _NUMBERED = re.compile(r"^line (\d+): ")
@@ -125,9 +126,12 @@ def _deliver(settings: Settings, work: _Work) -> int:
     errors = Console(stderr=True, highlight=False)
     exit_code = 0
     with log_to(errors, settings.log):
+        # A signal waits until somebody can handle it: the publisher may be connected before.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
         publisher = Publisher.of_settings(settings)
         with _stop_on_signals(), work.bar(errors) as step:
             try:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
                 work.publish(publisher, step)
                 step.name("waiting for acknowledgements")
                 _wait_while_it_moves(publisher, settings.delivery.drain_seconds)
@@ -213,17 +217,17 @@ def _stop_on_signals() -> Iterator[None]:
     """Raise `_Stopped` at the first signal; from then on a signal does what it does by default."""
 
     def stop(number: int, _: object) -> None:
-        for other in (signal.SIGINT, signal.SIGTERM):
+        for other in _STOPPING:
             signal.signal(other, signal.SIG_DFL)
         raise _Stopped(number)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _STOPPING:
         signal.signal(number, stop)
     try:
         yield
     finally:
         # Draining has a time-out of its own; a signal during it ends the program at once.
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in _STOPPING:
             signal.signal(number, signal.SIG_DFL)
 
 
