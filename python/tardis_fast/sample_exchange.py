@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -39,12 +40,19 @@ _EXCHANGE_INFO = {
 
 
 def live_variables(address: str) -> dict[str, str]:
-    """Return the variables that lead live streams to `address`, which is host and port."""
-    variables = {}
+    """Return the variables that lead live streams to `address`, which is host and port.
+
+    An exchange that the environment puts elsewhere stays there.
+    """
+    variables: dict[str, str] = {}
     for exchange in SampleMarket.exchanges():
         name = exchange.upper().replace("-", "_")
-        variables[f"WSS_URL_{name}"] = f"ws://{address}/ws/{exchange}"
-        variables[f"REST_URL_{name}"] = f"http://{address}/rest/{exchange}"
+        made_up = {
+            f"WSS_URL_{name}": f"ws://{address}/ws/{exchange}",
+            f"REST_URL_{name}": f"http://{address}/rest/{exchange}",
+        }
+        if not os.environ.keys() & made_up.keys():
+            variables |= made_up
     return variables
 
 

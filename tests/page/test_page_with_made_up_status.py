@@ -222,7 +222,12 @@ def test_the_ledger_of_a_bus(chromium: Browser) -> None:
 
 
 def test_a_bus_that_is_away_and_whose_limits_are_not_told(chromium: Browser) -> None:
-    with shown(chromium, lambda answer: status(answer, buses=[bus("nats")])) as (page, server):
+    with shown(
+        chromium,
+        lambda answer: status(
+            answer, buses=[bus("nats", memory_limit_bytes=0, spill_limit_bytes=0)]
+        ),
+    ) as (page, server):
         card = page.locator('[data-bus="nats"]')
         expect(card.locator(".badge")).to_have_text("connected")
         assert bus_figures(page, "nats")["Ack p50, all"] == f"{NOTHING} p99 {NOTHING}"

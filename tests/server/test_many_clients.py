@@ -88,12 +88,16 @@ class Reader:
 
 
 async def idle_sockets(server: ServerProcess, count: int) -> list[ClientConnection]:
-    """Open live streams, on which nothing happens."""
+    """Open live streams, on which nothing happens.
+
+    They ask for no answers by themselves: who reads many replays in the same process is late.
+    """
     url = f"ws://127.0.0.1:{server.port + 1}{path_with('/ws-stream-normalized', LIVE)}"
     opened: list[ClientConnection] = []
     for first in range(0, count, 50):
-        some = (connect(url, open_timeout=PATIENCE) for _ in range(min(50, count - first)))
-        opened += await asyncio.gather(*some)
+        some = min(50, count - first)
+        opening = (connect(url, open_timeout=PATIENCE, ping_interval=None) for _ in range(some))
+        opened += await asyncio.gather(*opening)
     return opened
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +157,11 @@ def test_every_dataset_is_published_from_csv(spark: SparkSession, tmp_path: Path
     ]
 
 
+def without_size(reason: str) -> str:
+    """Return a reason without the size of an event, which varies with the time it is made."""
+    return re.sub(r"has \d+ bytes", "has some bytes", reason)
+
+
 def test_bad_rows_are_set_aside_with_the_reason(spark: SparkSession, tmp_path: Path) -> None:
     good = trade_line(1)
     old = json.dumps(json.loads(good) | {"localTimestamp": "1970-01-20T18:47:31.200000Z"})
@@ -175,7 +181,7 @@ def test_bad_rows_are_set_aside_with_the_reason(spark: SparkSession, tmp_path: P
         (3, old),
         (4, large),
     ]
-    reasons = [row.reason for row in found]
+    reasons = [without_size(row.reason) for row in found]
     assert reasons[0] == "the message is null"
     assert reasons[1].startswith("bad trade message")
     assert reasons[2].startswith("localTimestamp is 1709251200")
@@ -188,7 +194,7 @@ def test_bad_rows_are_set_aside_with_the_reason(spark: SparkSession, tmp_path: P
     checked = encode_bronze(
         rows, session="first", on_error="quarantine", max_event_bytes=4_096
     ).collect()
-    assert [row.encode_error for row in checked if row.event is None] == reasons
+    assert [without_size(row.encode_error) for row in checked if row.event is None] == reasons
 
 
 def test_columns_with_nulls_are_set_aside(spark: SparkSession, tmp_path: Path) -> None:
