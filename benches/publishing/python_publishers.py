@@ -35,7 +35,7 @@ def publish(bus: str, options: dict[str, Any], trades: Trades, events: int) -> F
     return _PUBLISHERS[bus](options, rows)
 
 
-def encode(row: dict[str, Any]) -> bytes:
+def encode(row: Any) -> bytes:  # noqa: ANN401 - a dict, or a row of Spark
     """Return a row as an encoded event."""
     event = NormalizedEvent(
         source=row["source"],
@@ -73,22 +73,25 @@ def _key(row: dict[str, Any]) -> str:
     return f"{row['exchange']}|{row['symbol']}|trade"
 
 
+def producer_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings for confluent-kafka that are those of ours."""
+    return {
+        "bootstrap.servers": options["brokers"],
+        "acks": "all",
+        "enable.idempotence": True,
+        "linger.ms": options["max_batch_delay_ms"],
+        "compression.type": options["compression"],
+        "partitioner": "murmur2_random",
+        "queue.buffering.max.messages": 500_000,
+        # Python is called for failures only; the rest is known when flush has returned.
+        "delivery.report.only.error": True,
+    }
+
+
 def _to_kafka(options: dict[str, Any], rows: list[dict[str, Any]]) -> Figures:
     topic = options["topic"]
     failures: list[object] = []
-    producer = Producer(
-        {
-            "bootstrap.servers": options["brokers"],
-            "acks": "all",
-            "enable.idempotence": True,
-            "linger.ms": options["max_batch_delay_ms"],
-            "compression.type": options["compression"],
-            "partitioner": "murmur2_random",
-            "queue.buffering.max.messages": 500_000,
-            # Python is called for failures only; the rest is known when flush has returned.
-            "delivery.report.only.error": True,
-        }
-    )
+    producer = Producer(producer_options(options))
     producer.list_topics(topic, timeout=60)
     headers: list[tuple[str, str | bytes | None]] = [
         ("payloadCase", b"trade"),
