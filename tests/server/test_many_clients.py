@@ -57,6 +57,22 @@ def be_silent(visit: Visit) -> None:
 
 
 @dataclass
+class Shares:
+    """What each reader had when all of them together had half of everything."""
+
+    half: int
+    readers: list[Reader] = field(default_factory=list)
+    bytes: int = 0
+    of_each: list[int] = field(default_factory=list)
+
+    def add(self, size: int) -> None:
+        """Count what one of them read."""
+        self.bytes += size
+        if self.bytes >= self.half and not self.of_each:
+            self.of_each = sorted(reader.bytes for reader in self.readers)
+
+
+@dataclass
 class Reader:
     """Reads a replay, and knows its bytes by number and by hash."""
 
@@ -64,11 +80,8 @@ class Reader:
     bytes: int = 0
     is_whole: bool = False
     digest: str = ""
-    others: list[Reader] = field(default_factory=list)
-    shares: list[int] = field(default_factory=list)
-    """What everybody had at the moment when this one had half of its replay."""
 
-    async def run(self, half: int) -> None:
+    async def run(self, shares: Shares | None = None) -> None:
         """Read to the end."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         path = path_with("/replay-normalized", REPLAY)
@@ -80,8 +93,8 @@ class Reader:
             piece = await reader.readexactly(size + 2)
             hashing.update(piece[:-2])
             self.bytes += size
-            if self.bytes >= half and not self.shares and self.others:
-                self.shares = [other.bytes for other in self.others]
+            if shares is not None:
+                shares.add(size)
         self.is_whole = await reader.read() == b"\r\n"
         self.digest = hashing.hexdigest()
         writer.close()
@@ -101,21 +114,20 @@ async def idle_sockets(server: ServerProcess, count: int) -> list[ClientConnecti
     return opened
 
 
-async def run(server: ServerProcess, load: Load) -> tuple[list[Reader], Reader]:
-    """Let all of them run; returns the replays, and one that was alone."""
+async def run(server: ServerProcess, load: Load) -> tuple[Shares, Reader]:
+    """Let all of them run; returns the replays with their shares, and one that was alone."""
     alone = Reader(server.port)
-    await alone.run(half=1 << 60)
+    await alone.run()
     idle = await idle_sockets(server, load.idle)
     readers = [Reader(server.port) for _ in range(load.replays)]
-    for reader in readers:
-        reader.others = readers
-    await asyncio.gather(*(reader.run(alone.bytes // 2) for reader in readers))
+    shares = Shares(alone.bytes * load.replays // 2, readers)
+    await asyncio.gather(*(reader.run(shares) for reader in readers))
     pongs = [await connection.ping() for connection in idle]
     await asyncio.wait_for(asyncio.gather(*pongs), PATIENCE)
     running = await asyncio.to_thread(server.status)
     assert running["totals"]["sessionsRunning"] == load.idle
     await asyncio.gather(*(connection.close() for connection in idle))
-    return readers, alone
+    return shares, alone
 
 
 def test_all_replays_are_whole_and_shares_are_fair(tmp_path: Path, load: Load) -> None:
@@ -125,16 +137,15 @@ def test_all_replays_are_whole_and_shares_are_fair(tmp_path: Path, load: Load) -
         StandInExchange(1, be_silent) as exchange,
         ServerProcess(tmp_path, "--max-sessions", "2000", **exchange.variables) as server,
     ):
-        readers, alone = asyncio.run(run(server, load))
+        shares, alone = asyncio.run(run(server, load))
         most_mb = server.rss_mb("VmHWM")
         server.wait_until_idle()
         assert server.terminate() == 0
-    assert all(reader.is_whole for reader in readers)
-    assert {reader.digest for reader in readers} == {alone.digest}
-    # When the first one has half of it, nobody is far behind.
-    first = min(readers, key=lambda reader: sum(reader.shares))
-    least, median = min(first.shares), statistics.median(first.shares)
-    assert least >= median / 10, sorted(first.shares)
+    assert all(reader.is_whole for reader in shares.readers)
+    assert {reader.digest for reader in shares.readers} == {alone.digest}
+    # One after the other, half of them would have nothing yet.
+    least, median = shares.of_each[0], statistics.median(shares.of_each)
+    assert least >= median / 10, shares.of_each
     bound = MB_OF_A_SERVER + MB_PER_REPLAY * load.replays + MB_PER_IDLE_SOCKET * load.idle
     assert most_mb < bound
     assert "Traceback" not in server.log()
