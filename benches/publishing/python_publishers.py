@@ -69,7 +69,8 @@ def _check_encoding(trades: Trades, row: dict[str, Any]) -> None:
         raise RuntimeError(f"Python encodes another event than ours: {theirs}")
 
 
-def _key(row: dict[str, Any]) -> str:
+def key_of(row: Any) -> str:  # noqa: ANN401 - as above
+    """Return the key of a row's event."""
     return f"{row['exchange']}|{row['symbol']}|trade"
 
 
@@ -106,7 +107,7 @@ def _to_kafka(options: dict[str, Any], rows: list[dict[str, Any]]) -> Figures:
         value = encode(row)
         while True:
             try:
-                producer.produce(topic, value, _key(row), headers=headers, on_delivery=note)
+                producer.produce(topic, value, key_of(row), headers=headers, on_delivery=note)
                 break
             except BufferError:
                 producer.poll(0.01)
@@ -131,7 +132,7 @@ def _to_redis(options: dict[str, Any], rows: list[dict[str, Any]]) -> Figures:
                     stream,
                     {
                         "data": encode(row),
-                        "key": _key(row),
+                        "key": key_of(row),
                         "payloadCase": "trade",
                         "dataType": "trade",
                     },

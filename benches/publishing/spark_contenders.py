@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 import tardis_fast.spark
-from publishing.python_publishers import encode, producer_options
+from publishing.python_publishers import encode, key_of, producer_options
 from publishing.trades import META
 from tardis_fast.proto.lakehouse.bronze.v1.normalized_event_pb2 import (
     ORIGIN_REPLAY,
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import DataFrame, Row
+
+    EncodeRow = Callable[[Row], tuple[str, bytes]]
+    """A row's key and event."""
 
 _TIMES = ("local_ts", "ingest_ts", "event_ts")
 _HEADERS: list[tuple[str, str | bytes | None]] = [("payloadCase", b"trade"), ("dataType", b"trade")]
@@ -43,14 +46,14 @@ def ours(df: DataFrame, options: dict[str, Any]) -> None:
 def row_udf(df: DataFrame, options: dict[str, Any]) -> None:
     """Call a Python function for each row, which encodes and produces it (a)."""
     rows = _with_micros(df)
-    send = F.udf(partial(_send, options), "int")
+    send = F.udf(partial(_send, options, _encoder(df)), "int")
     sent = rows.select(send(F.struct(*rows.columns)).alias("sent"))
     sent.agg(F.sum("sent")).collect()
 
 
 def each_partition(df: DataFrame, options: dict[str, Any]) -> None:
     """Loop over the rows of a partition, with a producer for it that is flushed at its end (b)."""
-    _with_micros(df).foreachPartition(partial(_send_all, options))
+    _with_micros(df).foreachPartition(partial(_send_all, options, _encoder(df)))
 
 
 CONTENDERS: dict[str, Callable[[DataFrame, dict[str, Any]], None]] = {
@@ -60,17 +63,17 @@ CONTENDERS: dict[str, Callable[[DataFrame, dict[str, Any]], None]] = {
 }
 
 
-def _send(options: dict[str, Any], row: Row) -> int:
+def _send(options: dict[str, Any], encode_row: EncodeRow, row: Row) -> int:
     pid = os.getpid()
     if pid not in _producers:
         _producers[pid] = Producer(producer_options(options))
-    return _produce(_producers[pid], options["topic"], row)
+    return _produce(_producers[pid], options["topic"], *encode_row(row))
 
 
-def _send_all(options: dict[str, Any], rows: Iterator[Row]) -> None:
+def _send_all(options: dict[str, Any], encode_row: EncodeRow, rows: Iterator[Row]) -> None:
     producer = Producer(producer_options(options))
     for number, row in enumerate(rows):
-        _produce(producer, options["topic"], row)
+        _produce(producer, options["topic"], *encode_row(row))
         if number % _POLL_ROWS == 0:
             producer.poll(0)
     if producer.flush(60):
@@ -84,12 +87,7 @@ def _with_micros(df: DataFrame) -> DataFrame:
     return df.withColumns({name: F.unix_micros(name) for name in _TIMES})
 
 
-def _produce(producer: Producer, topic: str, row: Row) -> int:
-    if TEXT_COLUMN in row:
-        exchange, symbol, value = _encode_text(row[TEXT_COLUMN])
-    else:
-        exchange, symbol, value = row["exchange"], row["symbol"], encode(row)
-    key = f"{exchange}|{symbol}|trade"
+def _produce(producer: Producer, topic: str, key: str, value: bytes) -> int:
     while True:
         try:
             producer.produce(topic, value, key, headers=_HEADERS)
@@ -99,8 +97,16 @@ def _produce(producer: Producer, topic: str, row: Row) -> int:
     return 1
 
 
-def _encode_text(text: str) -> tuple[str, str, bytes]:
-    message = json.loads(text)
+def _encoder(df: DataFrame) -> EncodeRow:
+    return _encode_text if TEXT_COLUMN in df.columns else _encode_columns
+
+
+def _encode_columns(row: Row) -> tuple[str, bytes]:
+    return key_of(row), encode(row)
+
+
+def _encode_text(row: Row) -> tuple[str, bytes]:
+    message = json.loads(row[TEXT_COLUMN])
     event = NormalizedEvent(
         source="tardis-fast",
         exchange=message["exchange"],
@@ -116,4 +122,4 @@ def _encode_text(text: str) -> tuple[str, str, bytes]:
     trade.qty_str = str(message["amount"])
     trade.side = SIDE_BUY if message["side"] == "buy" else SIDE_SELL
     trade.event_ts.FromJsonString(message["timestamp"])
-    return message["exchange"], message["symbol"], event.SerializeToString()
+    return key_of(message), event.SerializeToString()
