@@ -161,6 +161,33 @@ r#"{"type":"trade","symbol":"BTC-USDT-SWAP","exchange":"okex-swap","id":"981235"
 }
 
 #[tokio::test]
+async fn okex_futures_and_options() {
+    for (id, symbol) in
+        [("okex-futures", "BTC-USD-230331"), ("okex-options", "BTC-USD-230331-50000-C")]
+    {
+        let options =
+            format!(r#"{{"exchange":"{id}","symbols":["{symbol}"],"dataTypes":["book_change"]}}"#);
+        let snapshot = format!(
+            r#"{{"arg":{{"channel":"books","instId":"{symbol}"}},"action":"snapshot","data":[{{"asks":[["0.0255","20","0","1"]],"bids":[["0.025","15","0","2"]],"ts":"1672531200123","checksum":-855196043}}]}}"#
+        );
+        let line = format!(
+            r#"{{"type":"book_change","symbol":"{symbol}","exchange":"{id}","isSnapshot":true,"bids":[{{"price":0.025,"amount":15}}],"asks":[{{"price":0.0255,"amount":20}}],"timestamp":"2023-01-01T00:00:00.123Z","localTimestamp":"now"}}"#
+        );
+        play(
+            &options,
+            &[Script {
+                path: "/ws/v5/public",
+                asked: &[json!({"op": "subscribe", "args": [
+                    {"channel": "books", "instId": symbol}]})],
+                sends: &[&snapshot],
+                lines: &[&line],
+            }],
+        )
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn bybit_over_two_connections() {
     let orderbook = |symbol: &str| {
         json!({"op": "subscribe", "args": [
@@ -297,6 +324,29 @@ async fn bitfinex() {
 r#"{"type":"book_change","symbol":"BTCUSD","exchange":"bitfinex","isSnapshot":true,"bids":[{"price":50120.1,"amount":1.5}],"asks":[{"price":50125,"amount":0.4}],"timestamp":"2021-03-04T05:06:07.089Z","localTimestamp":"now"}"#,
 r#"{"type":"book_change","symbol":"BTCUSD","exchange":"bitfinex","isSnapshot":false,"bids":[],"asks":[{"price":50125,"amount":0}],"timestamp":"2021-03-04T05:06:07.090Z","localTimestamp":"now"}"#,
 r#"{"type":"trade","symbol":"BTCUSD","exchange":"bitfinex","id":"502","price":50125,"amount":0.02,"side":"buy","timestamp":"2021-03-04T05:06:07.093Z","localTimestamp":"now"}"#,
+],
+        }],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn bitfinex_derivatives() {
+    play(
+        r#"{"exchange":"bitfinex-derivatives","symbols":["BTCF0:USTF0"],"dataTypes":["trade"]}"#,
+        &[Script {
+            path: "/ws/2",
+            asked: &[
+                json!({"event": "conf", "flags": 98304}),
+                json!({"event": "subscribe", "channel": "trades", "symbol": "tBTCF0:USTF0"}),
+            ],
+            sends: &[
+                r#"{"event":"conf","status":"OK","flags":98304}"#,
+                r#"{"event":"subscribed","channel":"trades","chanId":21,"symbol":"tBTCF0:USTF0","pair":"BTCF0:USTF0"}"#,
+                r#"[21,"te",[503,1614834367093,-0.5,50125],2,1614834367094]"#,
+            ],
+            lines: &[
+r#"{"type":"trade","symbol":"BTCF0:USTF0","exchange":"bitfinex-derivatives","id":"503","price":50125,"amount":0.5,"side":"sell","timestamp":"2021-03-04T05:06:07.093Z","localTimestamp":"now"}"#,
 ],
         }],
     )
