@@ -127,6 +127,14 @@ class KafkaStage(Stage):
                     raise
 
 
+class LibrdkafkaStage(KafkaStage):
+    """The same by librdkafka, which publishes where the direct client does not."""
+
+    @override
+    def options(self) -> dict[str, Any]:
+        return super().options() | {"client": "librdkafka"}
+
+
 class RedisStage(Stage):
     """Redis, read with redis-py."""
 

@@ -9,7 +9,14 @@ from brokers.kinesis import KinesisBroker
 from brokers.nats import NatsBroker
 from brokers.redis import RedisBroker
 from brokers.sqs import SqsBroker
-from faults.stage import KafkaStage, KinesisStage, NatsStage, RedisStage, SqsStage
+from faults.stage import (
+    KafkaStage,
+    KinesisStage,
+    LibrdkafkaStage,
+    NatsStage,
+    RedisStage,
+    SqsStage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
 
 _KINDS: dict[str, tuple[Callable[[Path], Broker], Callable[[Any, Any], Stage]]] = {
     "kafka": (KafkaBroker, KafkaStage),
+    "librdkafka": (KafkaBroker, LibrdkafkaStage),
     "redis": (RedisBroker, RedisStage),
     "nats": (NatsBroker, NatsStage),
     "sqs": (SqsBroker, SqsStage),

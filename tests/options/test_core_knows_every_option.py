@@ -43,6 +43,7 @@ ALL: dict[str, dict[str, Any]] = {
         "topic": "bronze",
         "topic_routing": {"trade": "trades"},
         "include_payloads": ["trade"],
+        "client": "librdkafka",
         "client_id": "me",
         "ssl": True,
         "ssl_ca": "probe",

@@ -25,7 +25,7 @@ from tardis_fast.options.settings import SECTIONS
 CONTRACT = {
     "kafka": "brokers topic topic-routing include-payloads client-id ssl ssl-ca sasl-mechanism "
     "sasl-username sasl-password key-template static-headers meta-headers-prefix compression acks "
-    "idempotent max-batch-size max-batch-delay-ms config",
+    "idempotent max-batch-size max-batch-delay-ms config client",
     "kinesis": "stream region stream-routing include-payloads access-key-id secret-access-key "
     "session-token endpoint-url partition-key-template static-headers ordering max-batch-size "
     "max-batch-delay-ms",

@@ -173,6 +173,9 @@ pub struct Address {
 pub struct Request {
     /// Where they go, as [`Address::destination`] said.
     pub destination: usize,
+    /// Whether no other request of their lane is in flight, nor was when this one was made; so it is
+    /// with every request that is sent again.
+    pub is_alone: bool,
     /// The events.
     pub events: Vec<(PayloadCase, Bytes)>,
 }

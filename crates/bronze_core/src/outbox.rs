@@ -249,7 +249,8 @@ impl Outbox {
         let events: Vec<_> = entries.iter().filter_map(|entry| self.event(*entry)).collect();
         let amount = amount_of(events.iter().map(|(_, bytes)| bytes.len()));
         let lane_state = &mut self.lanes[lane];
-        let request = Request { destination: lane_state.destination, events };
+        let is_alone = lane_state.in_flight.is_empty();
+        let request = Request { destination: lane_state.destination, is_alone, events };
         lane_state.in_flight.push(Flight { number, entries, amount, sent: now, attempts });
         self.in_flight += 1;
         Some(Outgoing { id: RequestId { lane, number }, request, amount })

@@ -47,6 +47,10 @@ class KafkaOptions(BusOptions):
     max_batch_size: Whole = option("Events in a request, at most.")
     max_batch_delay_ms: Whole = option("How long an event waits for others, at most.")
     config: Properties = option("Properties of librdkafka; may be repeated.")
+    client: Text = option(
+        "What publishes; direct, unless another option needs librdkafka.",
+        metavar="direct|librdkafka",
+    )
 
 
 _EVENT_BUS_KEYS = {

@@ -80,12 +80,18 @@ def options(address: str, topic: str, **more: Any) -> dict[str, Any]:
     return {"brokers": address, "topic": topic, **more}
 
 
+@pytest.fixture(params=["direct", "librdkafka"])
+def client(request: pytest.FixtureRequest) -> str:
+    """Name each of the clients that publish."""
+    return str(request.param)
+
+
 def test_events_arrive_whole_and_in_order_per_key(
-    kafka_broker: KafkaBroker, tmp_path: Path
+    kafka_broker: KafkaBroker, tmp_path: Path, client: str
 ) -> None:
     topic = new_topic(kafka_broker, partitions=4)
     count = 60_000
-    kafka = options(kafka_broker.address, topic)
+    kafka = options(kafka_broker.address, topic, client=client)
     with Publisher(kafka=kafka, state_dir=tmp_path) as publisher:
         for first in range(0, count, 5_000):
             publisher.publish(trades(range(first, first + 5_000)))
@@ -96,11 +102,12 @@ def test_events_arrive_whole_and_in_order_per_key(
     assert numbers_by_key(messages) == expected_by_key(count)
 
 
-def test_headers_and_keys(kafka_broker: KafkaBroker, tmp_path: Path) -> None:
+def test_headers_and_keys(kafka_broker: KafkaBroker, tmp_path: Path, client: str) -> None:
     topic = new_topic(kafka_broker)
     kafka = options(
         kafka_broker.address,
         topic,
+        client=client,
         key_template="{{symbol}}",
         static_headers={"env": "test", "note": "a:b,c"},
         meta_headers_prefix="meta-",
@@ -148,10 +155,11 @@ def test_cases_go_to_their_topics(kafka_broker: KafkaBroker, tmp_path: Path) -> 
 
 
 def test_a_missing_topic_does_not_stop_the_others(
-    kafka_broker: KafkaBroker, tmp_path: Path
+    kafka_broker: KafkaBroker, tmp_path: Path, client: str
 ) -> None:
     topic, missing = new_topic(kafka_broker), f"missing-{uuid.uuid4().hex}"
-    kafka = options(kafka_broker.address, topic, topic_routing={"disconnect": missing})
+    routing = {"disconnect": missing}
+    kafka = options(kafka_broker.address, topic, client=client, topic_routing=routing)
     with Publisher(kafka=kafka, state_dir=tmp_path) as publisher:
         publisher.publish(DISCONNECT + trades(range(30)))
         assert publisher.flush(ENOUGH)
@@ -167,16 +175,46 @@ def test_a_missing_topic_does_not_stop_the_others(
 
 
 def test_an_event_that_is_too_large_is_a_dead_letter(
-    kafka_broker: KafkaBroker, tmp_path: Path
+    kafka_broker: KafkaBroker, tmp_path: Path, client: str
 ) -> None:
     topic = new_topic(kafka_broker)
-    kafka = options(kafka_broker.address, topic, config={"message.max.bytes": 2_000})
+    config = {"message.max.bytes": 2_000}
+    kafka = options(kafka_broker.address, topic, client=client, config=config)
     with Publisher(kafka=kafka, state_dir=tmp_path) as publisher:
         publisher.publish(trades([0]) + trades([1], "x" * 3_000) + trades([2]))
         assert publisher.flush(ENOUGH)
         stats = publisher.stats()["kafka"]
     assert (stats.acknowledged, stats.dead_lettered) == (2, 1)
     assert len(consume(kafka_broker, topic)) == 2
+
+
+def test_batches_that_a_topic_finds_too_large_are_sent_in_parts(
+    kafka_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    topic = new_topic(kafka_broker, max_message_bytes="20000")
+    count = 3_000
+    kafka = options(kafka_broker.address, topic, client="direct", compression="none")
+    with Publisher(kafka=kafka, state_dir=tmp_path) as publisher:
+        publisher.publish(trades(range(count)) + trades([count], "x" * 30_000))
+        publisher.publish(trades(range(count, 2 * count)))
+        assert publisher.flush(ENOUGH)
+        stats = publisher.stats()["kafka"]
+    assert (stats.acknowledged, stats.dead_lettered) == (2 * count, 1)
+    assert numbers_by_key(consume(kafka_broker, topic)) == expected_by_key(2 * count)
+
+
+def test_a_listener_that_wants_a_login_is_told_from_one_that_is_away(
+    kafka_broker: KafkaBroker, tmp_path: Path
+) -> None:
+    for address in (kafka_broker.sasl_address, kafka_broker.ssl_address):
+        kafka = options(address, "events")
+        with Publisher(kafka=kafka, state_dir=tmp_path) as publisher:
+            publisher.publish(trades([0]))
+            assert not publisher.flush(2)
+            error = publisher.stats()["kafka"].last_error
+            assert error is not None
+            assert "want --kafka-ssl or --kafka-sasl-mechanism?" in error
+            publisher.close(0)
 
 
 @pytest.mark.parametrize("mechanism", ["plain", "scram-sha-256", "scram-sha-512"])
@@ -238,12 +276,13 @@ def test_a_broker_that_nobody_vouches_for_is_not_trusted(
 def test_order_is_kept_when_the_broker_is_killed(
     own_kafka: Callable[..., KafkaBroker],
     tmp_path: Path,
+    client: str,
     idempotent: bool,  # noqa: FBT001
 ) -> None:
     broker = own_kafka()
     topic = new_topic(broker)
     count = 30_000
-    kafka = options(broker.address, topic, idempotent=idempotent)
+    kafka = options(broker.address, topic, client=client, idempotent=idempotent)
     with Publisher(kafka=kafka, state_dir=tmp_path) as publisher:
         for first in range(0, count, 1_000):
             publisher.publish(trades(range(first, first + 1_000)))
@@ -258,11 +297,12 @@ def test_order_is_kept_when_the_broker_is_killed(
 
 
 def test_a_frozen_broker_is_waited_for_and_closing_ends(
-    own_kafka: Callable[..., KafkaBroker], tmp_path: Path
+    own_kafka: Callable[..., KafkaBroker], tmp_path: Path, client: str
 ) -> None:
     broker = own_kafka()
     topic = new_topic(broker)
-    publisher = Publisher(kafka=options(broker.address, topic), state_dir=tmp_path)
+    kafka = options(broker.address, topic, client=client)
+    publisher = Publisher(kafka=kafka, state_dir=tmp_path)
     publisher.publish(trades(range(100)))
     assert publisher.flush(ENOUGH)
     broker.pause()
@@ -271,7 +311,7 @@ def test_a_frozen_broker_is_waited_for_and_closing_ends(
     # What the frozen broker may or may not have is kept, and sent by the next publisher.
     assert publisher.close(0.5)["kafka"].left == 300
     broker.resume()
-    with Publisher(kafka=options(broker.address, topic), state_dir=tmp_path) as publisher:
+    with Publisher(kafka=kafka, state_dir=tmp_path) as publisher:
         publisher.publish(trades(range(400, 450)))
         assert publisher.flush(ENOUGH)
     found = numbers_by_key(consume(broker, topic))
@@ -279,11 +319,11 @@ def test_a_frozen_broker_is_waited_for_and_closing_ends(
 
 
 def test_cut_connections_lose_nothing(
-    kafka_broker: KafkaBroker, kafka_proxy: Proxy, tmp_path: Path
+    kafka_broker: KafkaBroker, kafka_proxy: Proxy, tmp_path: Path, client: str
 ) -> None:
     topic = new_topic(kafka_broker)
     count = 20_000
-    kafka = options(kafka_broker.proxied_address, topic)
+    kafka = options(kafka_broker.proxied_address, topic, client=client)
     with Publisher(kafka=kafka, state_dir=tmp_path) as publisher:
         for first in range(0, count, 1_000):
             publisher.publish(trades(range(first, first + 1_000)))

@@ -1,37 +1,33 @@
-//! Apache Kafka, by librdkafka.
+//! Apache Kafka.
 //!
-//! One producer lives from the first connect to the end: librdkafka reconnects by itself, keeps the
-//! order of what it was given and tries again until the delivery time-out. Only a producer that
-//! librdkafka has declared dead is made anew. An event whose key renders to nothing has no key: it goes
-//! to any partition, and keeps no order with others.
+//! There are two ways to it. The direct one writes Kafka's protocol itself and is several times
+//! cheaper; it is taken for what most people publish with. librdkafka is for everything else, and for
+//! whoever asks for it. Both put keys where the Java client does, both keep the order of a key through
+//! retries, and both are idempotent unless told otherwise. An event whose key renders to nothing has
+//! no key: it goes to any partition, and keeps no order with others.
 
-mod connection;
-mod delivery;
+mod direct;
 mod failure;
+mod librdkafka;
 mod options;
 mod properties;
 mod record;
+mod turns;
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use rdkafka::error::RDKafkaErrorCode;
-use rdkafka::producer::{BaseRecord, Producer, PurgeConfig};
-use tokio::sync::oneshot;
-
-use self::connection::{Connection, Login};
-use self::delivery::{Failures, Handover};
-use self::failure::{is_authorization, outcome_of, too_large};
+use self::direct::Direct;
+use self::failure::too_large;
+use self::librdkafka::Librdkafka;
 use self::options::Settings;
+use self::turns::Turns;
 use super::{Address, Answer, BusClient, ConnectError, Connected, Request, RequestLimits};
 use crate::config_error::ConfigError;
 use crate::delivery::DeliveryOptions;
 use crate::event_view::EventView;
 use crate::notice::{Level, Notices};
 use crate::payload_filter::PayloadFilter;
-use crate::retry::Outcome;
 
 pub use self::options::KafkaOptions;
 pub use self::properties::{Properties, Word};
@@ -39,159 +35,24 @@ pub use self::properties::{Properties, Word};
 /// How the bus is called.
 const NAME: &str = "kafka";
 
-// Limits. A batch of librdkafka is up to 1 MB for one partition, and five batches are in flight to a
-// broker: these are enough events to fill them, and a few megabytes.
+// Limits.
 
-/// Events in a request.
-const REQUEST_EVENTS: usize = 2_000;
-/// Bytes in a request.
-const REQUEST_BYTES: usize = 1_000_000;
-/// Requests of a topic in flight.
-const PIPELINED: usize = 16;
 /// What a record takes beside its event, about: key, headers, and how long each is.
 const RECORD_OVERHEAD: usize = 100;
-/// How long closing may take.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often a full queue is tried again.
-const FULL_QUEUE_WAIT: Duration = Duration::from_millis(5);
 
 /// A client of a Kafka cluster.
 #[derive(Debug)]
 pub struct Kafka {
     settings: Settings,
-    topics: Vec<String>,
-    notices: Notices,
-    connection: Mutex<Option<Arc<Connection>>>,
-    turns: Mutex<Option<oneshot::Receiver<()>>>,
-    is_closed: Arc<AtomicBool>,
+    turns: Turns,
+    way: Way,
 }
 
-// Send.
-
-/// A request's turn: it comes when the request before has been handed over, or given up.
-struct Turn {
-    before: Option<oneshot::Receiver<()>>,
-    _done: oneshot::Sender<()>,
-}
-
-impl Kafka {
-    fn connection(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Taken when sending is asked for, so that requests go out in that order however their futures
-    /// are run.
-    fn turn(&self) -> Turn {
-        let (done, mine) = oneshot::channel();
-        let mut last = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        Turn { before: last.replace(mine), _done: done }
-    }
-
-    async fn send_in_turn(&self, mut turn: Turn, request: Request) -> Answer {
-        if let Some(before) = turn.before.take() {
-            // An error is the end of one that was given up.
-            let _ = before.await;
-        }
-        let Some(connection) = self.connection().clone() else {
-            return Answer::Disconnected("there is no connection to Kafka".to_owned());
-        };
-        let events = request.events.len();
-        if events == 0 {
-            return Answer::All(Outcome::Acknowledged);
-        }
-        let (mut handover, done) = connection.deliveries().begin(events);
-        let handed = self.hand_over(&connection, &request, &mut handover).await;
-        drop((handover, turn, request));
-        if let Err(reason) = handed {
-            return Answer::Disconnected(reason);
-        }
-        match done.await {
-            Ok(failures) if failures.is_empty() => Answer::All(Outcome::Acknowledged),
-            Ok(failures) => match connection.fatal() {
-                Some((_, reason)) if failures.iter().any(|(_, outcome)| is_transient(outcome)) => {
-                    Answer::Disconnected(reason)
-                }
-                _ => Answer::Each(each(events, failures)),
-            },
-            Err(_) => Answer::Disconnected("the connection to Kafka is closed".to_owned()),
-        }
-    }
-
-    /// Gives librdkafka the events of a request; an error says why it takes no more at all.
-    async fn hand_over(
-        &self,
-        connection: &Connection,
-        request: &Request,
-        handover: &mut Handover<'_>,
-    ) -> Result<(), String> {
-        let topic = self.settings.route.destinations().get(request.destination);
-        let topic = topic.ok_or("there is no such topic among the routes")?;
-        let mut key = String::new();
-        for (_, bytes) in &request.events {
-            let event = match EventView::read(bytes) {
-                Ok(event) => event,
-                Err(error) => {
-                    handover.failed(Outcome::Permanent(error.to_string()));
-                    continue;
-                }
-            };
-            key.clear();
-            self.settings.form.key.render(&event, &mut key);
-            let mut record = BaseRecord::with_opaque_to(topic, handover.next_number())
-                .payload(bytes.as_ref())
-                .headers(self.settings.form.headers(&event));
-            if !key.is_empty() {
-                record = record.key(key.as_str());
-            }
-            let mut deadline = None;
-            loop {
-                let Err((error, refused)) = connection.producer.send(record) else {
-                    handover.handed_over();
-                    break;
-                };
-                match error.rdkafka_error_code() {
-                    Some(RDKafkaErrorCode::QueueFull) => {
-                        let wait_until = || Instant::now() + self.settings.delivery_timeout;
-                        let deadline = *deadline.get_or_insert_with(wait_until);
-                        if self.is_closed.load(Ordering::Acquire) || Instant::now() >= deadline {
-                            let reason = "Kafka's queue of waiting events is full";
-                            handover.failed(Outcome::Transient(reason.to_owned()));
-                            break;
-                        }
-                        record = refused;
-                        tokio::time::sleep(FULL_QUEUE_WAIT).await;
-                    }
-                    Some(RDKafkaErrorCode::Fatal) => {
-                        let fatal = connection.fatal().map(|(_, text)| text);
-                        return Err(fatal.unwrap_or_else(|| error.to_string()));
-                    }
-                    Some(RDKafkaErrorCode::MessageSizeTooLarge) => {
-                        let size = bytes.len() + self.settings.form.size(&event);
-                        let reason = too_large(size, self.settings.largest);
-                        handover.failed(Outcome::Permanent(reason));
-                        break;
-                    }
-                    _ => {
-                        handover.failed(outcome_of(&error, topic, bytes.len()));
-                        break;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn is_transient(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Transient(_))
-}
-
-fn each(events: usize, failures: Failures) -> Vec<Outcome> {
-    let mut outcomes = vec![Outcome::Acknowledged; events];
-    for (index, outcome) in failures {
-        outcomes[index] = outcome;
-    }
-    outcomes
+/// How events get there.
+#[derive(Debug)]
+enum Way {
+    Direct(Direct),
+    Librdkafka(Librdkafka),
 }
 
 impl BusClient for Kafka {
@@ -211,9 +72,14 @@ impl BusClient for Kafka {
             notices.tell(Level::Warning, NAME, "configuration", text, Vec::new());
         }
         let topics = KafkaOptions::used_topics(&settings);
-        let (connection, turns) = (Mutex::default(), Mutex::default());
-        let notices = notices.clone();
-        Ok(Self { settings, topics, notices, connection, turns, is_closed: Arc::default() })
+        let way = match &settings.direct {
+            Some(direct) => {
+                let destinations = settings.route.destinations().len();
+                Way::Direct(Direct::new(direct.clone(), topics, destinations))
+            }
+            None => Way::Librdkafka(Librdkafka::new(topics, notices.clone())),
+        };
+        Ok(Self { settings, turns: Turns::default(), way })
     }
 
     fn filter(&self) -> PayloadFilter {
@@ -221,13 +87,9 @@ impl BusClient for Kafka {
     }
 
     fn limits(&self) -> RequestLimits {
-        RequestLimits {
-            events: REQUEST_EVENTS,
-            bytes: REQUEST_BYTES,
-            linger: Duration::ZERO,
-            lanes: 1,
-            pipelined: PIPELINED,
-            one_event_per_key: false,
+        match &self.way {
+            Way::Direct(direct) => direct.limits(),
+            Way::Librdkafka(_) => Librdkafka::limits(),
         }
     }
 
@@ -254,52 +116,28 @@ impl BusClient for Kafka {
     }
 
     async fn connect(&self) -> Result<Connected, ConnectError> {
-        let known = self.connection().clone();
-        let known = match known.as_ref().and_then(|known| known.fatal()) {
-            None => known,
-            Some((code, reason)) => {
-                *self.connection() = None;
-                // A new producer may do no more than the old one: somebody must grant it first.
-                if is_authorization(code) {
-                    let reason = format!("Kafka does not let this user publish: {reason}");
-                    return Err(ConnectError::permanent(reason));
-                }
-                None
-            }
-        };
-        let (settings, notices) = (self.settings.clone(), self.notices.clone());
-        let (topics, is_closed) = (self.topics.clone(), Arc::clone(&self.is_closed));
-        let surveyed = tokio::task::spawn_blocking(move || {
-            let connection = match known {
-                Some(known) => known,
-                None => Arc::new(Connection::open(&settings, notices)?),
-            };
-            let survey = connection.survey(&topics, &Login::of(&settings), &is_closed);
-            Ok((connection, survey))
-        });
-        let (connection, survey) = surveyed
-            .await
-            .map_err(|error| ConnectError::transient(format!("connecting ended: {error}")))??;
-        // What is refused would be tried for ever by a producer that is kept.
-        let is_refused = survey.as_ref().is_err_and(|error| error.is_permanent);
-        *self.connection() = (!is_refused).then_some(connection);
-        survey
+        match &self.way {
+            Way::Direct(direct) => direct.connect().await,
+            Way::Librdkafka(librdkafka) => librdkafka.connect(&self.settings).await,
+        }
     }
 
     fn send(self: Arc<Self>, request: Request) -> impl Future<Output = Answer> + Send {
-        let turn = self.turn();
-        async move { self.send_in_turn(turn, request).await }
+        // Taken now, so that requests go out in the order in which sending is asked for.
+        let turn = self.turns.take(&request);
+        async move {
+            match &self.way {
+                Way::Direct(direct) => direct.send(&self.settings, turn, request).await,
+                Way::Librdkafka(librdkafka) => librdkafka.send(&self.settings, turn, request).await,
+            }
+        }
     }
 
     async fn close(&self) {
-        self.is_closed.store(true, Ordering::Release);
-        let Some(connection) = self.connection().take() else { return };
-        // Every event that waits is called back, so that every sending ends.
-        let purged = tokio::task::spawn_blocking(move || {
-            connection.producer.purge(PurgeConfig::default().queue().inflight());
-            connection.producer.flush(CLOSE_TIMEOUT)
-        });
-        let _ = tokio::time::timeout(CLOSE_TIMEOUT, purged).await;
+        match &self.way {
+            Way::Direct(direct) => direct.close(),
+            Way::Librdkafka(librdkafka) => librdkafka.close().await,
+        }
     }
 }
 

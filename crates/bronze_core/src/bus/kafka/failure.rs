@@ -1,4 +1,4 @@
-//! Which errors are transient.
+//! Failures in words, and which of librdkafka's are transient.
 //!
 //! librdkafka tries events again by itself, in order, until the delivery time-out; so what it reports
 //! as failed has failed. Only what was taken out of its hands may be sent again.
@@ -26,22 +26,38 @@ fn reason_of(code: RDKafkaErrorCode, topic: &str, size: usize) -> String {
     match code {
         RDKafkaErrorCode::UnknownTopic
         | RDKafkaErrorCode::UnknownTopicOrPartition
-        | RDKafkaErrorCode::UnknownPartition => {
-            format!("Kafka topic `{topic}` does not exist; create it, or correct its name")
-        }
-        RDKafkaErrorCode::InvalidTopic => format!("Kafka refuses the name of topic `{topic}`"),
-        RDKafkaErrorCode::TopicAuthorizationFailed => {
-            format!("writing to Kafka topic `{topic}` is not allowed; grant this user WRITE on it")
-        }
-        RDKafkaErrorCode::MessageSizeTooLarge => format!(
-            "Kafka topic `{topic}` refuses the batch that held this event of {size} bytes as too \
-             large; raise the topic's max.message.bytes, or set `batch.size` of --kafka-config to it"
-        ),
+        | RDKafkaErrorCode::UnknownPartition => missing_topic(topic),
+        RDKafkaErrorCode::InvalidTopic => refused_name(topic),
+        RDKafkaErrorCode::TopicAuthorizationFailed => not_allowed(topic),
+        RDKafkaErrorCode::MessageSizeTooLarge => batch_too_large(topic, size),
         RDKafkaErrorCode::MessageTimedOut => format!(
             "Kafka topic `{topic}` did not acknowledge the event within the delivery time-out"
         ),
         code => format!("Kafka topic `{topic}`: {code}"),
     }
+}
+
+/// There is no such topic.
+pub(super) fn missing_topic(topic: &str) -> String {
+    format!("Kafka topic `{topic}` does not exist; create it, or correct its name")
+}
+
+/// The brokers do not like a topic's name.
+pub(super) fn refused_name(topic: &str) -> String {
+    format!("Kafka refuses the name of topic `{topic}`")
+}
+
+/// The user may not write to a topic.
+pub(super) fn not_allowed(topic: &str) -> String {
+    format!("writing to Kafka topic `{topic}` is not allowed; grant this user WRITE on it")
+}
+
+/// A topic does not take a batch with an event of so many bytes.
+pub(super) fn batch_too_large(topic: &str, size: usize) -> String {
+    format!(
+        "Kafka topic `{topic}` refuses the batch that held this event of {size} bytes as too \
+         large; raise the topic's max.message.bytes, or set `batch.size` of --kafka-config to it"
+    )
 }
 
 /// The refusal of an event that is larger than librdkafka sends.

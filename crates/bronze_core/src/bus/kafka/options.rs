@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use rdkafka::config::{FromClientConfigAndContext, RDKafkaLogLevel};
+use rdkafka::config::{FromClientConfigAndContext, NativeClientConfig, RDKafkaLogLevel};
 use rdkafka::error::KafkaError;
 use rdkafka::producer::BaseProducer;
 use serde::Deserialize;
 
-use super::delivery::Callbacks;
+use super::direct::{BrokerAddress, Codec, DirectSettings};
+use super::librdkafka::Callbacks;
 use super::properties::{CONFIG, ProducerConfig, Properties, Word};
 use super::record::RecordForm;
 use crate::bus::{BatchOptions, Names, Pairs, Secret};
@@ -23,6 +24,7 @@ use crate::template::Template;
 
 const ACKS: &str = "--kafka-acks";
 const BROKERS: &str = "--kafka-brokers";
+const CLIENT: &str = "--kafka-client";
 const CLIENT_ID: &str = "--kafka-client-id";
 const COMPRESSION: &str = "--kafka-compression";
 const IDEMPOTENT: &str = "--kafka-idempotent";
@@ -37,6 +39,8 @@ const TOPIC: &str = "--kafka-topic";
 const TOPIC_ROUTING: &str = "--kafka-topic-routing";
 const USERNAME: &str = "--kafka-sasl-username";
 
+/// Where brokers listen if nobody says otherwise.
+const DEFAULT_PORT: u16 = 9092;
 /// The longest time that librdkafka can count.
 const LONGEST_MS: u64 = i32::MAX as u64;
 /// The most records that librdkafka puts in a batch.
@@ -56,6 +60,9 @@ pub struct KafkaOptions {
     pub include_payloads: Names,
     /// How the brokers call this client in their logs and quotas; `tardis-fast` if absent.
     pub client_id: Option<String>,
+    /// Which client publishes: `direct` or `librdkafka`; if absent `direct` where it can do what the
+    /// other options ask for.
+    pub client: Option<String>,
     /// Whether connections are encrypted.
     pub ssl: Option<bool>,
     /// Who vouches for the brokers: a PEM file, or the PEM text itself; the system's if absent.
@@ -96,6 +103,8 @@ pub(super) struct Settings {
     pub(super) filter: PayloadFilter,
     pub(super) form: RecordForm,
     pub(super) config: ProducerConfig,
+    /// For the direct client, if that is the one that publishes.
+    pub(super) direct: Option<DirectSettings>,
     /// `message.max.bytes`.
     pub(super) largest: usize,
     pub(super) delivery_timeout: Duration,
@@ -106,17 +115,75 @@ impl KafkaOptions {
     pub(super) fn settings(&self, delivery: &DeliveryOptions) -> Result<Settings, ConfigError> {
         let timeout_ms = delivery.delivery_timeout_ms.clamp(1, LONGEST_MS);
         let config = self.producer_config(timeout_ms)?;
-        let largest = config.native()?.get("message.max.bytes").ok();
+        let native = config.native()?;
+        let largest = native.get("message.max.bytes").ok();
         let largest = largest.and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
+        let direct = self.direct(&config, &native, largest)?;
         let delivery_timeout = Duration::from_millis(timeout_ms);
         Ok(Settings {
             route: self.route()?,
             filter: self.include_payloads.payload_filter("--kafka-include-payloads")?,
             form: self.form()?,
             config,
+            direct,
             largest,
             delivery_timeout,
         })
+    }
+
+    /// What the direct client needs to know, if it is the one that publishes.
+    fn direct(
+        &self,
+        config: &ProducerConfig,
+        native: &NativeClientConfig,
+        largest: usize,
+    ) -> Result<Option<DirectSettings>, ConfigError> {
+        let wanted = match &self.client {
+            Some(client) => Some(one_of(CLIENT, client, &["direct", "librdkafka"])?),
+            None => None,
+        };
+        if wanted.as_deref() == Some("librdkafka") {
+            return Ok(None);
+        }
+        let number = |name, otherwise: f64| {
+            let text = native.get(name).ok();
+            text.and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+        };
+        let codec = config.get("compression.codec").unwrap_or_default();
+        let acks = config.get("acks").unwrap_or_default();
+        let obstacle = config.beyond_direct().or_else(|| {
+            let cannot = |name: &str| config.source(name);
+            if config.get("security.protocol") != Some("plaintext") {
+                return Some(cannot("security.protocol"));
+            }
+            if Codec::of(codec).is_none() {
+                return Some(cannot("compression.codec"));
+            }
+            (!matches!(acks, "-1" | "all" | "1")).then(|| cannot("acks"))
+        });
+        let (None, Some(codec)) = (&obstacle, Codec::of(codec)) else {
+            if wanted.is_some() {
+                let problem = "the direct client cannot do that";
+                let other = obstacle.unwrap_or_default();
+                let remedy = "leave one of them out";
+                return Err(ConfigFault::contradiction(other, problem, remedy).of(CLIENT));
+            }
+            return Ok(None);
+        };
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        // librdkafka has checked it
+        let whole = |name, otherwise| number(name, otherwise) as usize;
+        let brokers = config.get("bootstrap.servers").unwrap_or_default();
+        Ok(Some(DirectSettings {
+            bootstrap: brokers.split(',').filter_map(broker_address).collect(),
+            client_id: config.get("client.id").unwrap_or_default().to_owned(),
+            codec,
+            acks: if acks == "1" { 1 } else { -1 },
+            idempotent: matches!(config.get("enable.idempotence"), Some("true" | "1" | "t")),
+            linger: Duration::from_secs_f64(number("linger.ms", 5.0).max(0.0) / 1_000.0),
+            batch_events: whole("batch.num.messages", 10_000.0).max(1),
+            batch_bytes: whole("batch.size", 1_000_000.0).min(largest),
+        }))
     }
 
     fn route(&self) -> Result<Route, ConfigError> {
@@ -399,14 +466,21 @@ fn check_topic(flag: &str, topic: &str) -> Result<(), ConfigError> {
 
 /// Whether a text is `host`, `host:port`, or the same with an IPv6 address in brackets.
 fn is_host_and_port(text: &str) -> bool {
+    broker_address(text).is_some()
+}
+
+/// What `host`, `host:port`, or the same with an IPv6 address in brackets names.
+fn broker_address(text: &str) -> Option<BrokerAddress> {
     let (host, rest) = match text.strip_prefix('[') {
-        Some(inner) => inner.split_once(']').unwrap_or(("", "")),
+        Some(inner) => inner.split_once(']')?,
         None => text.split_at(text.find(':').unwrap_or(text.len())),
     };
-    let port_is_good = match rest.strip_prefix(':') {
-        Some(port) => port.parse::<u16>().is_ok_and(|port| port > 0),
-        None => rest.is_empty(),
+    let port = match rest.strip_prefix(':') {
+        Some(port) => port.parse::<u16>().ok().filter(|port| *port > 0)?,
+        None if rest.is_empty() => DEFAULT_PORT,
+        None => return None,
     };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._:%".contains(c);
-    port_is_good && !host.is_empty() && host.chars().all(is_plain)
+    let is_host = !host.is_empty() && host.chars().all(is_plain);
+    is_host.then(|| BrokerAddress { host: host.to_owned(), port })
 }

@@ -62,6 +62,19 @@ const REFUSED: [(&str, &str, &str); 3] = [
     ),
 ];
 
+/// Properties that the direct client knows what to do with; with any other librdkafka publishes.
+const OF_DIRECT: [&str; 9] = [
+    "batch.num.messages",
+    "batch.size",
+    "client.id",
+    "compression.codec",
+    "enable.idempotence",
+    "message.max.bytes",
+    "queue.buffering.max.ms",
+    "request.required.acks",
+    "security.protocol",
+];
+
 /// What an option may be written as where people write it bare: `1`, `true`, `lz4`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
@@ -250,6 +263,13 @@ impl ProducerConfig {
             Some((_, Source::Operator)) => format!("`{name}` of {CONFIG}"),
             Some((_, Source::Default)) | None => format!("`{name}`"),
         }
+    }
+
+    /// How the operator wrote the first property that is librdkafka's alone, if any.
+    pub(super) fn beyond_direct(&self) -> Option<String> {
+        let names = self.values.iter().filter(|(_, (_, source))| *source == Source::Operator);
+        let mut names = names.map(|(name, _)| name.as_str());
+        names.find(|name| !OF_DIRECT.contains(name)).map(|name| self.source(name))
     }
 
     /// The values that no text may show, the longest first.

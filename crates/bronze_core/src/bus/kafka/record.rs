@@ -18,43 +18,45 @@ impl RecordForm {
     /// The headers that every record has.
     pub(super) const OWN_HEADERS: [&'static str; 2] = ["payloadCase", "dataType"];
 
-    /// The headers: what the event is, the operator's own, then those of `meta`.
-    ///
-    /// librdkafka wants a list of its own for each record. Filling one costs what copying a finished
-    /// one would, so none is kept.
-    pub(super) fn headers(&self, event: &EventView<'_>) -> OwnedHeaders {
+    /// Gives the headers to `take`: what the event is, the operator's own, then those of `meta`.
+    pub(super) fn each_header(&self, event: &EventView<'_>, mut take: impl FnMut(&str, &str)) {
         let [payload_case, data_type] = Self::OWN_HEADERS;
-        let fixed = Self::OWN_HEADERS.len() + self.static_headers.len();
-        let of_meta = self.meta_headers_prefix.as_ref().map_or(0, |_| event.meta_pairs().count());
-        let mut headers = OwnedHeaders::new_with_capacity(fixed + of_meta)
-            .insert(Header { key: payload_case, value: Some(event.case().name()) })
-            .insert(Header { key: data_type, value: Some(event.data_type()) });
-        for (key, value) in self.static_headers.iter() {
-            headers = headers.insert(Header { key, value: Some(value) });
+        take(payload_case, event.case().name());
+        take(data_type, event.data_type());
+        for (name, value) in self.static_headers.iter() {
+            take(name, value);
         }
         if let Some(prefix) = &self.meta_headers_prefix {
             let mut name = prefix.clone();
             for (key, value) in event.meta_pairs() {
                 name.truncate(prefix.len());
                 name.push_str(key);
-                headers = headers.insert(Header { key: &name, value: Some(value) });
+                take(&name, value);
             }
         }
-        headers
+    }
+
+    /// The headers in librdkafka's form.
+    ///
+    /// librdkafka wants a list of its own for each record. Filling one costs what copying a finished
+    /// one would, so none is kept.
+    pub(super) fn headers(&self, event: &EventView<'_>) -> OwnedHeaders {
+        let fixed = Self::OWN_HEADERS.len() + self.static_headers.len();
+        let of_meta = self.meta_headers_prefix.as_ref().map_or(0, |_| event.meta_pairs().count());
+        let mut headers = Some(OwnedHeaders::new_with_capacity(fixed + of_meta));
+        self.each_header(event, |key, value| {
+            let header = Header { key, value: Some(value) };
+            headers = headers.take().map(|headers| headers.insert(header));
+        });
+        headers.unwrap_or_default()
     }
 
     /// Bytes of key and headers, without those that say how long each is.
     pub(super) fn size(&self, event: &EventView<'_>) -> usize {
-        let [payload_case, data_type] = Self::OWN_HEADERS;
         let mut key = String::new();
         self.key.render(event, &mut key);
-        let own = payload_case.len() + event.case().name().len();
-        let own = own + data_type.len() + event.data_type().len();
-        let pair = |(name, value): (&str, &str)| name.len() + value.len();
-        let fixed = self.static_headers.iter().map(pair).sum::<usize>();
-        let of_meta = self.meta_headers_prefix.as_ref().map_or(0, |prefix| {
-            event.meta_pairs().map(|meta| prefix.len() + pair(meta)).sum::<usize>()
-        });
-        key.len() + own + fixed + of_meta
+        let mut size = key.len();
+        self.each_header(event, |name, value| size += name.len() + value.len());
+        size
     }
 }

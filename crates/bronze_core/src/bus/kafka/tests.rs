@@ -329,7 +329,7 @@ fn an_address_is_the_topic_of_the_case() {
         config: config("message.max.bytes=1000"),
         ..options()
     });
-    assert_eq!(bus.topics, ["trades"]);
+    assert_eq!(KafkaOptions::used_topics(&bus.settings), ["trades"]);
     assert!(bus.filter().allows(PayloadCase::Trade) && !bus.filter().allows(PayloadCase::Quote));
     let bytes = event("XBTUSD", &[]);
     let mut address = Address::default();
@@ -353,41 +353,68 @@ fn an_address_is_the_topic_of_the_case() {
     );
 }
 
+fn is_direct(change: impl FnOnce(&mut KafkaOptions)) -> bool {
+    let mut options = options();
+    change(&mut options);
+    bus(options).settings.direct.is_some()
+}
+
 #[test]
-fn requests_keep_their_turns_however_they_are_run() {
-    let bus = bus(options());
-    let first = bus.turn();
-    let mut second = bus.turn();
-    let third = bus.turn();
-    assert!(
-        second
-            .before
-            .as_mut()
-            .unwrap()
-            .try_recv()
-            .is_err_and(|e| e == oneshot::error::TryRecvError::Empty)
+fn the_direct_client_publishes_where_it_can() {
+    assert!(is_direct(|_| ()));
+    assert!(is_direct(|o| o.compression = text("zstd")));
+    assert!(is_direct(|o| o.acks = Some(Word::Integer(1))));
+    assert!(is_direct(|o| o.config = config("linger.ms=1,batch.size=9000,client.id=me")));
+    assert!(!is_direct(|o| o.client = text("librdkafka")));
+    assert!(!is_direct(|o| o.compression = text("gzip")));
+    assert!(!is_direct(|o| o.acks = Some(Word::Integer(0))));
+    assert!(!is_direct(|o| o.ssl = Some(true)));
+    assert!(!is_direct(|o| o.config = config("socket.nagle.disable=true")));
+    for (compression, properties, expected) in [
+        ("snappy", "", "--kafka-client: it contradicts --kafka-compression"),
+        ("lz4", "debug=all", "--kafka-client: it contradicts `debug` of --kafka-config"),
+        ("lz4", "acks=0", "--kafka-client: it contradicts `acks` of --kafka-config"),
+    ] {
+        let refused = refusal(|o| {
+            (o.client, o.compression) = (text("direct"), text(compression));
+            o.config = config(properties);
+        });
+        let rest = "the direct client cannot do that; leave one of them out";
+        assert_eq!(refused, format!("{expected}: {rest}"));
+    }
+    assert_eq!(
+        refusal(|o| o.client = text("java")),
+        "--kafka-client: `java` is not known; give one of direct, librdkafka"
     );
-    drop(first);
-    assert!(
-        second
-            .before
-            .as_mut()
-            .unwrap()
-            .try_recv()
-            .is_err_and(|e| e == oneshot::error::TryRecvError::Closed)
-    );
-    drop(second);
-    assert!(
-        third.before.unwrap().try_recv().is_err_and(|e| e == oneshot::error::TryRecvError::Closed)
-    );
+}
+
+#[test]
+fn the_direct_client_knows_what_the_options_say() {
+    let bus = bus(KafkaOptions {
+        brokers: Names::Text("a,b.c:9093,[::1]:9094".to_owned()),
+        max_batch_size: Some(7),
+        max_batch_delay_ms: Some(250),
+        config: config("batch.size=9000,acks=1,message.max.bytes=8000"),
+        ..options()
+    });
+    let direct = bus.settings.direct.as_ref().unwrap();
+    let brokers: Vec<_> = direct.bootstrap.iter().map(ToString::to_string).collect();
+    assert_eq!(brokers, ["a:9092", "b.c:9093", "[::1]:9094"]);
+    assert_eq!((direct.batch_events, direct.batch_bytes), (7, 8_000));
+    assert_eq!((direct.acks, direct.idempotent), (1, false));
+    assert_eq!(direct.client_id, "tardis-fast");
+    assert_eq!(bus.limits().linger, Duration::from_millis(250));
 }
 
 #[tokio::test]
 async fn sending_without_a_connection_says_so() {
-    let bus = Arc::new(bus(options()));
-    let request = Request { destination: 0, events: Vec::new() };
     let expected = Answer::Disconnected("there is no connection to Kafka".to_owned());
-    assert_eq!(Arc::clone(&bus).send(request).await, expected);
-    bus.close().await;
-    assert_eq!(bus.limits().linger, Duration::ZERO);
+    for client in ["direct", "librdkafka"] {
+        let bus = Arc::new(bus(KafkaOptions { client: text(client), ..options() }));
+        let request = Request { destination: 0, is_alone: true, events: Vec::new() };
+        assert_eq!(Arc::clone(&bus).send(request).await, expected);
+        bus.close().await;
+    }
+    let bus = bus(options());
+    assert_eq!(bus.limits().linger, Duration::from_millis(5));
 }

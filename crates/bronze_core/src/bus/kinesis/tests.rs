@@ -182,8 +182,11 @@ fn each_record_has_its_own_outcome() {
 
 #[tokio::test]
 async fn nothing_is_sent_before_a_connection() {
-    let request =
-        Request { destination: 0, events: vec![(PayloadCase::Trade, Bytes::from(event("1")))] };
+    let request = Request {
+        destination: 0,
+        is_alone: true,
+        events: vec![(PayloadCase::Trade, Bytes::from(event("1")))],
+    };
     let answer = Arc::new(client(options())).send(request).await;
     assert_eq!(answer, Answer::Disconnected("there is no connection".to_owned()));
 }

@@ -15,7 +15,7 @@ use rdkafka::message::Message;
 use rdkafka::producer::{DeliveryResult, ProducerContext};
 use tokio::sync::oneshot;
 
-use super::failure::outcome_of;
+use super::super::failure::outcome_of;
 use crate::notice::{Level, Notices};
 use crate::retry::Outcome;
 
@@ -28,7 +28,7 @@ pub(super) type Failures = Vec<(usize, Outcome)>;
 
 /// The requests whose events are not all answered for.
 #[derive(Debug, Default)]
-pub(super) struct Deliveries {
+pub(in super::super) struct Deliveries {
     table: Mutex<Table>,
 }
 
@@ -126,7 +126,7 @@ impl Drop for Handover<'_> {
 
 /// What librdkafka calls back.
 #[derive(Debug)]
-pub(super) struct Callbacks {
+pub(in super::super) struct Callbacks {
     pub(super) deliveries: Arc<Deliveries>,
     notices: Notices,
     secrets: Vec<String>,
@@ -145,7 +145,11 @@ pub(super) struct Trouble {
 }
 
 impl Callbacks {
-    pub(super) fn new(deliveries: Arc<Deliveries>, notices: Notices, secrets: Vec<String>) -> Self {
+    pub(in super::super) fn new(
+        deliveries: Arc<Deliveries>,
+        notices: Notices,
+        secrets: Vec<String>,
+    ) -> Self {
         Self { deliveries, notices, secrets, trouble: Mutex::default() }
     }
 
@@ -164,7 +168,7 @@ impl Callbacks {
     fn tell_news(&self, level: Level, text: String, field: (&'static str, String)) {
         let told = self.trouble().told.replace(text.clone());
         if told.as_ref() != Some(&text) {
-            self.notices.tell(level, super::NAME, "librdkafka", text, vec![field]);
+            self.notices.tell(level, super::super::NAME, "librdkafka", text, vec![field]);
         }
     }
 

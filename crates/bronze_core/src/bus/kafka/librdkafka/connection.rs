@@ -9,9 +9,9 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::metadata::{Metadata, MetadataTopic};
 use rdkafka::producer::{BaseProducer, Producer};
 
+use super::super::failure::{is_authorization, outcome_of};
+use super::super::options::{Settings, log_level};
 use super::delivery::{Callbacks, Deliveries, scrub};
-use super::failure::{is_authorization, outcome_of};
-use super::options::{Settings, log_level};
 use crate::bus::{ConnectError, Connected};
 use crate::notice::Notices;
 use crate::retry::Outcome;
