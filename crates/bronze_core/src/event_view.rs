@@ -4,8 +4,11 @@
 //! decides where it goes is read from them here, so it needs no record beside it.
 //!
 //! Invariants: Protobuf's rules hold however odd the order of the fields (the last scalar, the last
-//! of equal keys and the last payload win); all pairs of `meta` are checked when the view is made,
-//! so asking for one cannot fail; the payload is passed over, not checked; nothing is allocated.
+//! of equal keys and the last payload win); all texts are checked when the view is made, those of
+//! `meta` too, so asking for one cannot fail; the payload is passed over, not checked; nothing is
+//! allocated. Views are made several times of every event and few of their texts are asked for, so a
+//! text is checked as bytes, which is quick, and becomes a `str` when it is asked for, which is not;
+//! and it is checked once only: who has an event that was viewed before reads it again with `reread`.
 
 use std::borrow::Cow;
 
@@ -21,13 +24,13 @@ pub(crate) const META: u32 = 10;
 /// An encoded event's envelope.
 #[derive(Clone, Copy, Debug)]
 pub struct EventView<'a> {
-    source: &'a str,
-    exchange: &'a str,
-    symbol: &'a str,
+    source: &'a [u8],
+    exchange: &'a [u8],
+    symbol: &'a [u8],
     origin: i32,
     event_seq: u64,
     case: PayloadCase,
-    data_type: &'a str,
+    data_type: &'a [u8],
     /// The event's bytes from the first pair of `meta` on.
     from_meta: &'a [u8],
 }
@@ -56,11 +59,22 @@ pub enum EventViewError {
 impl<'a> EventView<'a> {
     /// Reads the envelope of one encoded event.
     pub fn read(event: &'a [u8]) -> Result<Self, EventViewError> {
+        Self::read_fields::<true>(event)
+    }
+
+    /// Reads the envelope of an event that [`Self::read`] has read before: its texts are not checked
+    /// again. Of other events, texts that are none read as empty.
+    pub fn reread(event: &'a [u8]) -> Result<Self, EventViewError> {
+        Self::read_fields::<false>(event)
+    }
+
+    #[inline]
+    fn read_fields<const CHECKS: bool>(event: &'a [u8]) -> Result<Self, EventViewError> {
         let mut envelope = Envelope::default();
         let mut reader = WireReader::new(event);
         loop {
             let field = reader.rest();
-            match envelope.read_field(&mut reader) {
+            match envelope.read_field::<CHECKS>(&mut reader) {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
@@ -75,19 +89,19 @@ impl<'a> EventView<'a> {
     /// The producer.
     #[must_use]
     pub fn source(&self) -> &'a str {
-        self.source
+        checked(self.source)
     }
 
     /// The exchange id.
     #[must_use]
     pub fn exchange(&self) -> &'a str {
-        self.exchange
+        checked(self.exchange)
     }
 
     /// The instrument; empty for most control events.
     #[must_use]
     pub fn symbol(&self) -> &'a str {
-        self.symbol
+        checked(self.symbol)
     }
 
     /// How the event came to be: `unspecified`, `realtime`, `replay`, `archive`, or the number that a
@@ -118,7 +132,7 @@ impl<'a> EventView<'a> {
     /// `meta` of `data_type`; empty if there is none.
     #[must_use]
     pub fn data_type(&self) -> &'a str {
-        self.data_type
+        checked(self.data_type)
     }
 
     /// The value of a key of `meta`.
@@ -135,7 +149,8 @@ impl<'a> EventView<'a> {
         std::iter::from_fn(move || {
             while let Some(key) = reader.next_key().ok()? {
                 if key.field == META {
-                    return read_pair(reader.message(key).ok()?).ok();
+                    let (key, value) = read_pair(reader.message(key).ok()?).ok()?;
+                    return Some((checked(key), checked(value)));
                 }
                 reader.skip(key).ok()?;
             }
@@ -147,13 +162,13 @@ impl<'a> EventView<'a> {
 /// The fields met so far.
 #[derive(Default)]
 struct Envelope<'a> {
-    source: &'a str,
-    exchange: &'a str,
-    symbol: &'a str,
+    source: &'a [u8],
+    exchange: &'a [u8],
+    symbol: &'a [u8],
     origin: i32,
     event_seq: u64,
     case: Option<PayloadCase>,
-    data_type: &'a str,
+    data_type: &'a [u8],
     from_meta: Option<&'a [u8]>,
 }
 
@@ -161,20 +176,25 @@ impl<'a> Envelope<'a> {
     /// Takes in the next field; false if there is none.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // an enum is cut to its lower half, as Protobuf says
-    fn read_field(&mut self, reader: &mut WireReader<'a>) -> Result<bool, WireError> {
+    fn read_field<const CHECKS: bool>(
+        &mut self,
+        reader: &mut WireReader<'a>,
+    ) -> Result<bool, WireError> {
         let field = reader.rest();
         let Some(key) = reader.next_key()? else { return Ok(false) };
         match key.field {
-            1 => self.source = reader.str(key)?,
-            2 => self.exchange = reader.str(key)?,
-            3 => self.symbol = reader.str(key)?,
+            1 => self.source = read_text::<CHECKS>(reader, key)?,
+            2 => self.exchange = read_text::<CHECKS>(reader, key)?,
+            3 => self.symbol = read_text::<CHECKS>(reader, key)?,
             4 | 5 => drop(reader.message(key)?),
             6 => self.origin = reader.varint(key)? as i32,
             7 => self.event_seq = reader.varint(key)?,
             8 => drop(reader.varint(key)?),
             META => {
                 self.from_meta.get_or_insert(field);
-                if let ("data_type", value) = read_pair(reader.message(key)?)? {
+                let pair = reader.message(key)?;
+                let known = usual_pair(pair).filter(|_| !CHECKS || pair.is_ascii());
+                if let (b"data_type", value) = known.map_or_else(|| read_pair(pair), Ok)? {
                     self.data_type = value;
                 }
             }
@@ -198,8 +218,8 @@ impl<'a> Envelope<'a> {
     fn into_view(self) -> Result<EventView<'a>, EventViewError> {
         let Self { source, exchange, symbol, origin, event_seq, case, data_type, from_meta } = self;
         let case = case.ok_or_else(|| EventViewError::NoPayload {
-            exchange: exchange.to_owned(),
-            symbol: symbol.to_owned(),
+            exchange: checked(exchange).to_owned(),
+            symbol: checked(symbol).to_owned(),
         })?;
         let from_meta = from_meta.unwrap_or_default();
         Ok(EventView { source, exchange, symbol, origin, event_seq, case, data_type, from_meta })
@@ -207,17 +227,39 @@ impl<'a> Envelope<'a> {
 }
 
 #[inline]
-fn read_pair(bytes: &[u8]) -> Result<(&str, &str), WireError> {
-    let mut pair = ("", "");
+fn read_text<'a, const CHECKS: bool>(
+    reader: &mut WireReader<'a>,
+    key: Key,
+) -> Result<&'a [u8], WireError> {
+    if CHECKS { reader.text(key) } else { reader.message(key) }
+}
+
+/// A pair as all encoders write it: a short key, then a short value. Its texts are not checked.
+#[inline]
+fn usual_pair(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let [0x0a, length @ ..0x80, rest @ ..] = bytes else { return None };
+    let (key, rest) = rest.split_at_checked(usize::from(*length))?;
+    let [0x12, length @ ..0x80, value @ ..] = rest else { return None };
+    (value.len() == usize::from(*length)).then_some((key, value))
+}
+
+fn read_pair(bytes: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
+    let mut pair: (&[u8], &[u8]) = (b"", b"");
     let mut reader = WireReader::new(bytes);
     while let Some(key) = reader.next_key()? {
         match key.field {
-            1 => pair.0 = reader.str(key)?,
-            2 => pair.1 = reader.str(key)?,
+            1 => pair.0 = reader.text(key)?,
+            2 => pair.1 = reader.text(key)?,
             _ => reader.skip(key)?,
         }
     }
     Ok(pair)
+}
+
+/// A text that was checked when the view was made.
+#[inline]
+fn checked(text: &[u8]) -> &str {
+    std::str::from_utf8(text).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -256,7 +298,11 @@ mod tests {
 
     fn check(bytes: &[u8]) {
         let expected = NormalizedEvent::decode(bytes).unwrap();
-        let view = EventView::read(bytes).unwrap();
+        check_view(EventView::read(bytes).unwrap(), &expected);
+        check_view(EventView::reread(bytes).unwrap(), &expected);
+    }
+
+    fn check_view(view: EventView<'_>, expected: &NormalizedEvent) {
         assert_eq!(view.source(), expected.source);
         assert_eq!(view.exchange(), expected.exchange);
         assert_eq!(view.symbol(), expected.symbol);
@@ -297,8 +343,8 @@ mod tests {
         fn no_bytes_panic_and_a_cut_event_is_refused(
             message in test_messages::any_message(), cut: usize, garbage: Vec<u8>,
         ) {
-            if let Ok(view) = EventView::read(&garbage) {
-                let _ = view.meta_pairs().count();
+            for view in [EventView::read(&garbage), EventView::reread(&garbage)] {
+                let _ = view.map(|view| view.meta_pairs().count());
             }
             let options =
                 EncoderOptions { book_changes: BookChanges::Message, ..EncoderOptions::default() };
@@ -313,9 +359,11 @@ mod tests {
             let (mut bytes, _) = encode(&message, EncoderOptions::default()).into_parts();
             let place = place % bytes.len();
             bytes[place] = byte;
-            if let Ok(view) = EventView::read(&bytes) {
-                let _ = (view.origin(), view.meta_pairs().count());
+            for view in [EventView::read(&bytes), EventView::reread(&bytes)] {
+                let _ = view.map(|view| (view.origin(), view.meta_pairs().count()));
             }
+            let read = EventView::read(&bytes).is_ok();
+            prop_assert!(!read || EventView::reread(&bytes).is_ok());
         }
     }
 

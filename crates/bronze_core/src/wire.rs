@@ -256,12 +256,6 @@ impl<'a> WireReader<'a> {
         }
     }
 
-    /// The value of a field that holds a text, as such.
-    #[inline]
-    pub(crate) fn str(&mut self, key: Key) -> Result<&'a str, WireError> {
-        std::str::from_utf8(self.message(key)?).map_err(|_| WireError::Text)
-    }
-
     /// Passes over the value of a field that the schema does not know.
     #[cold]
     pub(crate) fn skip(&mut self, key: Key) -> Result<(), WireError> {

@@ -307,7 +307,7 @@ impl Kinesis {
     }
 
     fn record(&self, event: &[u8]) -> Result<PutRecordsRequestEntry, String> {
-        let view = EventView::read(event).map_err(|error| error.to_string())?;
+        let view = EventView::reread(event).map_err(|error| error.to_string())?;
         let mut key = String::new();
         self.key.render(&view, &mut key);
         let data = [event, &self.static_meta].concat();

@@ -285,7 +285,7 @@ impl Nats {
     /// An event that can be sent. Its size is asked again: it may have been taken in before the server
     /// said what it takes.
     fn view<'a>(&self, event: &'a [u8]) -> Result<EventView<'a>, String> {
-        let view = EventView::read(event).map_err(|error| error.to_string())?;
+        let view = EventView::reread(event).map_err(|error| error.to_string())?;
         self.size(&view, event)?;
         Ok(view)
     }

@@ -329,7 +329,7 @@ impl Sqs {
         number: usize,
         event: &[u8],
     ) -> Result<SendMessageBatchRequestEntry, String> {
-        let view = EventView::read(event).map_err(|error| error.to_string())?;
+        let view = EventView::reread(event).map_err(|error| error.to_string())?;
         let mut message = SendMessageBatchRequestEntry::builder()
             .id(number.to_string())
             .message_body(base64_simd::STANDARD.encode_to_string(event));
