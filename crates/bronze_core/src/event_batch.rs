@@ -33,6 +33,11 @@ impl EventBuffer {
         Self { bytes: Vec::with_capacity(bytes), entries: Vec::with_capacity(bytes / 256) }
     }
 
+    /// An empty buffer with room for so many events, and their bytes.
+    pub(crate) fn with_room(events: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), entries: Vec::with_capacity(events) }
+    }
+
     /// Number of events.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -75,15 +75,30 @@ impl Publisher {
         };
         let cases = rows.iter().enumerate().map(case_of).collect::<Result<Vec<_>, _>>()?;
         let mut batches = Batches { publisher: self, keep_waiting, accepted: 0 };
-        let mut buffer = EventBuffer::default();
-        for (case, event) in cases.into_iter().zip(rows) {
-            buffer.bytes.extend_from_slice(event);
-            buffer.finish_event(case);
-            batches.publish_full(&mut buffer)?;
+        let (mut rows, mut cases) = (rows, cases.as_slice());
+        while !rows.is_empty() {
+            let (events, bytes) = first_batch(rows);
+            let mut buffer = EventBuffer::with_room(events, bytes);
+            for (case, event) in cases.iter().zip(&rows[..events]) {
+                buffer.push(*case, event);
+            }
+            batches.publish(&mut buffer)?;
+            (rows, cases) = (&rows[events..], &cases[events..]);
         }
-        batches.publish(&mut buffer)?;
         Ok(batches.accepted)
     }
+}
+
+/// How many of the rows make a batch, and their bytes.
+fn first_batch(rows: &[&[u8]]) -> (usize, usize) {
+    let mut bytes = 0;
+    for (row, event) in rows.iter().enumerate() {
+        bytes += event.len();
+        if bytes >= BATCH_BYTES {
+            return (row + 1, bytes);
+        }
+    }
+    (rows.len(), bytes)
 }
 
 /// Batches on their way into a publisher.
