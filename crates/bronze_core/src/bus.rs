@@ -128,6 +128,12 @@ pub trait BusClient: Send + Sync + Sized + 'static {
         address: &mut Address,
     ) -> Result<(), String>;
 
+    /// The place of an event's destination and its size in a request, where that can be said without
+    /// reading it; else [`Self::address`] is asked. Only of use where no key is wanted.
+    fn address_unread(&self, _case: PayloadCase, _bytes: usize) -> Option<(usize, usize)> {
+        None
+    }
+
     /// Connects, or connects anew after [`Answer::Disconnected`]. Ends in bounded time.
     fn connect(&self) -> impl Future<Output = Result<Connected, ConnectError>> + Send;
 

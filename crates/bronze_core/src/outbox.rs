@@ -193,7 +193,7 @@ impl Outbox {
         let mut refused: Vec<GivenUp> = Vec::new();
         let mut left = 0;
         for (index, (case, bytes)) in (0_u32..).zip(batch.iter()) {
-            match self.lane_of(client, bytes, wants_key) {
+            match self.lane_of(client, case, bytes, wants_key) {
                 Ok((lane, size, key)) => {
                     left += 1;
                     let lane = &mut self.lanes[lane];
@@ -218,14 +218,21 @@ impl Outbox {
     fn lane_of<B: BusClient>(
         &mut self,
         client: &B,
+        case: PayloadCase,
         bytes: &[u8],
         wants_key: bool,
     ) -> Result<(usize, u32, u32), String> {
-        let view = EventView::read(bytes).map_err(|error| error.to_string())?;
         let address = &mut self.address;
-        (address.destination, address.size) = (0, bytes.len());
-        address.key.clear();
-        client.address(&view, bytes, wants_key, address)?;
+        let unread = client.address_unread(case, bytes.len()).filter(|_| !wants_key);
+        if let Some((destination, size)) = unread {
+            (address.destination, address.size) = (destination, size);
+        } else {
+            // What is in a batch was read before it came there.
+            let view = EventView::reread(bytes).map_err(|error| error.to_string())?;
+            (address.destination, address.size) = (0, bytes.len());
+            address.key.clear();
+            client.address(&view, bytes, wants_key, address)?;
+        }
         let key = if wants_key { crc32c::crc32c(address.key.as_bytes()) } else { 0 };
         let lane = address.destination * self.limits.lanes + key as usize % self.limits.lanes;
         while self.lanes.len() <= lane {

@@ -27,6 +27,7 @@ use crate::config_error::ConfigError;
 use crate::delivery::DeliveryOptions;
 use crate::event_view::EventView;
 use crate::notice::{Level, Notices};
+use crate::payload_case::PayloadCase;
 use crate::payload_filter::PayloadFilter;
 
 pub use self::options::KafkaOptions;
@@ -113,6 +114,11 @@ impl BusClient for Kafka {
             }
         }
         Ok(())
+    }
+
+    fn address_unread(&self, case: PayloadCase, bytes: usize) -> Option<(usize, usize)> {
+        let fits = bytes <= self.settings.largest / 2;
+        fits.then(|| (self.settings.route.index(case), bytes + RECORD_OVERHEAD))
     }
 
     async fn connect(&self) -> Result<Connected, ConnectError> {

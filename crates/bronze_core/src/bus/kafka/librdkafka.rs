@@ -101,7 +101,7 @@ impl Librdkafka {
         let topic = topic.ok_or("there is no such topic among the routes")?;
         let mut key = String::new();
         for (_, bytes) in &request.events {
-            let event = match EventView::read(bytes) {
+            let event = match EventView::reread(bytes) {
                 Ok(event) => event,
                 Err(error) => {
                     handover.failed(Outcome::Permanent(error.to_string()));

@@ -7,7 +7,6 @@ use rdkafka::message::Headers;
 use super::*;
 use crate::bus::{Names, Pairs, Secret};
 use crate::generated::bronze::{NormalizedEvent, Trade, normalized_event::Payload};
-use crate::payload_case::PayloadCase;
 
 use prost::Message as _;
 
@@ -340,6 +339,12 @@ fn an_address_is_the_topic_of_the_case() {
         key: "bitmex|XBTUSD|trade".to_owned(),
     };
     assert_eq!(address, expected);
+
+    assert_eq!(
+        bus.address_unread(PayloadCase::Trade, bytes.len()),
+        Some((expected.destination, expected.size))
+    );
+    assert_eq!(bus.address_unread(PayloadCase::Trade, 501), None);
 
     let bytes = event("XBTUSD", &[("note", &"x".repeat(970))]);
     let refused = bus.address(&EventView::read(&bytes).unwrap(), &bytes, false, &mut address);

@@ -63,7 +63,7 @@ impl BatchForm<'_> {
         let mut open: Vec<Open> = Vec::new();
         open.resize_with(partitions, Open::default);
         for (place, (_, bytes)) in request.events.iter().enumerate() {
-            let event = match EventView::read(bytes) {
+            let event = match EventView::reread(bytes) {
                 Ok(event) => event,
                 Err(error) => {
                     batches.unreadable.push((place, error.to_string()));
@@ -111,7 +111,7 @@ impl BatchForm<'_> {
             let mut open = Open { events: events.to_vec(), ..Open::default() };
             for place in events {
                 let bytes = &request.events[*place].1;
-                let event = EventView::read(bytes).map_err(std::io::Error::other)?;
+                let event = EventView::reread(bytes).map_err(std::io::Error::other)?;
                 writer.prepare(&event);
                 writer.write(bytes, &mut open.records);
             }
