@@ -178,9 +178,10 @@ impl Sender<'_> {
         let fate = fate_of(error);
         match fate {
             Fate::IsThere => self.sequences.acknowledged(partition, count),
-            Fate::TooLarge | Fate::Refused => self.sequences.refused(partition),
+            Fate::TooLarge => self.sequences.refused(partition),
             Fate::Unknown => self.cluster.doubt(),
-            Fate::ForgottenProducer => self.sequences.start_afresh(),
+            // Refused or not, no other batch may be taken for this one.
+            Fate::Refused | Fate::ForgottenProducer => self.sequences.start_afresh(),
         }
         let is_divisible = fate == Fate::TooLarge && batch.events.len() > 1;
         (!is_divisible).then(|| fate.outcome(error, topic, batch.bytes))
