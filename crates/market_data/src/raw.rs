@@ -2,6 +2,7 @@
 //! dates of every kind. Everything borrows from the message.
 
 mod compact;
+mod cursor;
 mod date;
 mod id;
 mod moment;
@@ -10,6 +11,7 @@ mod numeric;
 mod rows;
 mod text;
 
+pub(crate) use cursor::{Cursor, Unusual};
 pub(crate) use date::{date_of_micros, date_of_millis, iso_date, iso_date_with_micros};
 pub(crate) use id::Id;
 pub(crate) use moment::{Moment, date_of_seconds, date_of_whole_micros};

@@ -1,5 +1,7 @@
 //! `BitMEX`. A book message names a level by its id; the price comes with the first message about it.
 
+mod usual;
+
 use std::borrow::Cow;
 
 use hashbrown::HashMap;
@@ -62,7 +64,7 @@ struct Named<'a> {
     symbol: Option<Text<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct RawTrade<'a> {
     #[serde(borrow, default)]
     timestamp: Text<'a>,
@@ -76,7 +78,7 @@ struct RawTrade<'a> {
     id: Option<Text<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct RawLevel<'a> {
     #[serde(borrow)]
     symbol: Text<'a>,
@@ -157,10 +159,23 @@ impl Mapper for Bitmex {
         let wants = |kind| self.setup.wants(kind);
         match &*table {
             "trade" if wants(Kind::Trades) => {
-                map_trades(&raw::read(NAME, message)?, local_timestamp, out);
+                let mut rows = Rows::new();
+                if let Ok(action) = usual::read_trades(message, &mut rows) {
+                    map_trades(action, &rows, local_timestamp, out);
+                } else {
+                    let message: Rowed<'_, _> = raw::read(NAME, message)?;
+                    map_trades(&message.action, &message.data, local_timestamp, out);
+                }
             }
             "orderBookL2" if wants(Kind::BookChanges) => {
-                self.map_book(&raw::read(NAME, message)?, local_timestamp, out);
+                let mut rows = Rows::new();
+                if let Ok(action) = usual::read_levels(message, &mut rows) {
+                    self.map_book(action, None, &rows, local_timestamp, out);
+                } else {
+                    let Rowed { action, filter, data }: Rowed<'_, _> = raw::read(NAME, message)?;
+                    let symbol = filter.and_then(|filter| filter.symbol);
+                    self.map_book(&action, symbol.as_deref(), &data, local_timestamp, out);
+                }
             }
             "instrument" if wants(Kind::DerivativeTickers) => {
                 self.map_instruments(&raw::read(NAME, message)?, local_timestamp, out);
@@ -182,33 +197,33 @@ impl Bitmex {
         Self { setup: *setup, prices: HashMap::new(), tickers: PendingTickers::new(NAME) }
     }
 
+    /// Maps levels. An empty snapshot says which symbol has an empty book.
     fn map_book(
         &mut self,
-        message: &Rowed<'_, RawLevel<'_>>,
+        action: &str,
+        empty_symbol: Option<&str>,
+        levels: &[RawLevel<'_>],
         local_timestamp: Timestamp,
         out: &mut dyn Sink,
     ) {
-        let is_snapshot = &*message.action == "partial";
-        if message.data.is_empty() {
-            // An empty snapshot says which symbol has an empty book.
-            let symbol = message.filter.as_ref().and_then(|filter| filter.symbol.as_ref());
-            if let Some(symbol) = symbol.filter(|_| is_snapshot) {
+        let is_snapshot = action == "partial";
+        if levels.is_empty() {
+            if let Some(symbol) = empty_symbol.filter(|_| is_snapshot) {
                 send_book(symbol, true, (&[], &[]), local_timestamp, local_timestamp, out);
             }
             return;
         }
         // Only a snapshot holds several symbols.
         let mut done = 0;
-        while let Some(first) = message.data.get(done) {
+        while let Some(first) = levels.get(done) {
             let is_new = |row: &RawLevel<'_>| row.symbol == first.symbol;
-            if !message.data[..done].iter().any(is_new) {
-                let rows = &message.data[done..];
-                self.map_symbol(&message.action, rows, is_snapshot, local_timestamp, out);
+            if !levels[..done].iter().any(is_new) {
+                self.map_symbol(action, &levels[done..], is_snapshot, local_timestamp, out);
             }
             if !is_snapshot {
                 return;
             }
-            done += message.data[done..].iter().take_while(|row| is_new(row)).count();
+            done += levels[done..].iter().take_while(|row| is_new(row)).count();
         }
     }
 
@@ -286,11 +301,16 @@ impl Bitmex {
     }
 }
 
-fn map_trades(message: &Rowed<'_, RawTrade<'_>>, local_timestamp: Timestamp, out: &mut dyn Sink) {
-    if &*message.action != "insert" {
+fn map_trades(
+    action: &str,
+    trades: &[RawTrade<'_>],
+    local_timestamp: Timestamp,
+    out: &mut dyn Sink,
+) {
+    if action != "insert" {
         return;
     }
-    for row in &message.data {
+    for row in trades {
         let side = match row.side.as_deref() {
             None => Side::Unknown,
             Some("Buy") => Side::Buy,

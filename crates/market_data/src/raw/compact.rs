@@ -1,4 +1,4 @@
-//! A reader for JSON as exchanges write it: compact, without escapes, with numbers of a usual length.
+//! A reader for JSON as exchanges write it.
 //!
 //! Reading takes most of a replay's time, and most of that goes into what these messages do not have.
 //! So they are tried with this reader first. It gives up on everything unusual, which the general
@@ -6,40 +6,20 @@
 //! does; `tests::both_readers_agree` holds them against each other.
 
 use std::fmt;
-use std::str;
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
-use crate::eight_bytes::{digits, end_of_plain};
-use crate::raw::numeric::exact_decimal;
-
-/// How deeply values are nested that nobody asked for.
-const MAX_SKIPPED_DEPTH: usize = 8;
-/// Digits that surely fit into 64 bits.
-const MAX_DIGITS: usize = 18;
+use crate::raw::cursor::{Cursor, Unusual};
 
 /// Reads all of `json`.
 #[inline]
 pub(super) fn read<'de, T: Deserialize<'de>>(json: &'de [u8]) -> Result<T, Unusual> {
-    // Once for all of it is much less work than for each string.
-    let text = str::from_utf8(json).map_err(|_| Unusual)?;
-    let mut reader = Compact { text, at: 0 };
+    let mut reader = Cursor::new(json)?;
     let value = T::deserialize(&mut reader)?;
-    if reader.at == text.len() { Ok(value) } else { Err(Unusual) }
+    reader.end()?;
+    Ok(value)
 }
-
-/// The text is not as usual, or no JSON at all, or not what was asked for.
-#[derive(Debug)]
-pub(super) struct Unusual;
-
-impl fmt::Display for Unusual {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("not as usual")
-    }
-}
-
-impl std::error::Error for Unusual {}
 
 impl de::Error for Unusual {
     #[cold]
@@ -48,155 +28,24 @@ impl de::Error for Unusual {
     }
 }
 
-/// A text, read up to a place.
-struct Compact<'de> {
-    text: &'de str,
-    at: usize,
-}
-
-impl<'de> Compact<'de> {
-    #[inline]
-    fn bytes(&self) -> &'de [u8] {
-        self.text.as_bytes()
+/// Gives a number to `visitor`.
+#[inline]
+fn visit_number<'de, V: Visitor<'de>>(
+    reader: &mut Cursor<'de>,
+    visitor: V,
+) -> Result<V::Value, Unusual> {
+    let number = reader.decimal()?;
+    if number.places > 0 {
+        return visitor.visit_f64(number.value()?);
     }
-
-    #[inline]
-    fn rest(&self) -> &'de [u8] {
-        self.bytes().get(self.at..).unwrap_or_default()
-    }
-
-    #[inline]
-    fn first(&self) -> Result<u8, Unusual> {
-        self.bytes().get(self.at).copied().ok_or(Unusual)
-    }
-
-    #[inline]
-    fn pass(&mut self, literal: &[u8]) -> Result<(), Unusual> {
-        if !self.rest().starts_with(literal) {
-            return Err(Unusual);
-        }
-        self.at += literal.len();
-        Ok(())
-    }
-
-    /// Whether `byte` was next, which is passed then.
-    #[inline]
-    fn passes(&mut self, byte: u8) -> bool {
-        let is_next = self.bytes().get(self.at) == Some(&byte);
-        self.at += usize::from(is_next);
-        is_next
-    }
-
-    /// A string without escapes.
-    #[inline]
-    fn string(&mut self) -> Result<&'de str, Unusual> {
-        self.pass(b"\"")?;
-        let end = end_of_plain(self.bytes(), self.at);
-        let string = self.text.get(self.at..end).ok_or(Unusual)?;
-        self.at = end;
-        self.pass(b"\"")?;
-        Ok(string)
-    }
-
-    /// The name of a field, with the colon behind it.
-    #[inline]
-    fn name(&mut self) -> Result<&'de str, Unusual> {
-        let name = self.string()?;
-        self.pass(b":")?;
-        Ok(name)
-    }
-
-    /// Passes digits, one at least, and returns their number and value.
-    #[inline]
-    fn digits(&mut self, before: u64) -> Result<(usize, u64), Unusual> {
-        let (end, value) = digits(self.bytes(), self.at, before);
-        let length = end - self.at;
-        self.at = end;
-        if length == 0 { Err(Unusual) } else { Ok((length, value)) }
-    }
-
-    #[inline]
-    fn number<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Unusual> {
-        let is_negative = self.passes(b'-');
-        let starts_with_zero = self.first()? == b'0';
-        let (whole, mut digits) = self.digits(0)?;
-        if starts_with_zero && whole > 1 {
-            return Err(Unusual);
-        }
-        let mut places = 0;
-        if self.passes(b'.') {
-            (places, digits) = self.digits(digits)?;
-        }
-        if whole + places > MAX_DIGITS || matches!(self.first(), Ok(b'e' | b'E')) {
-            return Err(Unusual);
-        }
-        // Readers differ in whether minus zero is zero.
-        if is_negative && digits == 0 {
-            return Err(Unusual);
-        }
-        if places > 0 {
-            let value = exact_decimal(digits, places).ok_or(Unusual)?;
-            return visitor.visit_f64(if is_negative { -value } else { value });
-        }
-        match i64::try_from(digits) {
-            Ok(value) if is_negative => visitor.visit_i64(-value),
-            Ok(_) => visitor.visit_u64(digits),
-            Err(_) => Err(Unusual),
-        }
-    }
-
-    fn skip(&mut self, depth: usize) -> Result<(), Unusual> {
-        match self.first()? {
-            b'"' => self.string().map(drop),
-            b'n' => self.pass(b"null"),
-            b't' => self.pass(b"true"),
-            b'f' => self.pass(b"false"),
-            _ if depth == MAX_SKIPPED_DEPTH => Err(Unusual),
-            b'{' => self.skip_items(b'}', depth, |reader| reader.name().map(drop)),
-            b'[' => self.skip_items(b']', depth, |_| Ok(())),
-            _ => self.skip_number(),
-        }
-    }
-
-    fn skip_items(
-        &mut self,
-        end: u8,
-        depth: usize,
-        before: impl Fn(&mut Self) -> Result<(), Unusual>,
-    ) -> Result<(), Unusual> {
-        self.at += 1;
-        if self.passes(end) {
-            return Ok(());
-        }
-        loop {
-            before(self)?;
-            self.skip(depth + 1)?;
-            if self.passes(end) {
-                return Ok(());
-            }
-            self.pass(b",")?;
-        }
-    }
-
-    fn skip_number(&mut self) -> Result<(), Unusual> {
-        self.passes(b'-');
-        let starts_with_zero = self.first()? == b'0';
-        let (length, _) = self.digits(0)?;
-        if starts_with_zero && length > 1 {
-            return Err(Unusual);
-        }
-        if self.passes(b'.') {
-            self.digits(0)?;
-        }
-        if self.passes(b'e') || self.passes(b'E') {
-            let _ = self.passes(b'+') || self.passes(b'-');
-            self.digits(0)?;
-        }
-        Ok(())
+    match i64::try_from(number.digits) {
+        Ok(value) if number.is_negative => visitor.visit_i64(-value),
+        Ok(_) => visitor.visit_u64(number.digits),
+        Err(_) => Err(Unusual),
     }
 }
 
-impl<'de> Deserializer<'de> for &mut Compact<'de> {
+impl<'de> Deserializer<'de> for &mut Cursor<'de> {
     type Error = Unusual;
 
     #[inline]
@@ -217,7 +66,7 @@ impl<'de> Deserializer<'de> for &mut Compact<'de> {
                 self.pass(b"false")?;
                 visitor.visit_bool(false)
             }
-            _ => self.number(visitor),
+            _ => visit_number(self, visitor),
         }
     }
 
@@ -290,7 +139,7 @@ impl<'de> Deserializer<'de> for &mut Compact<'de> {
 
 /// The items of an array or the fields of an object.
 struct Items<'a, 'de> {
-    reader: &'a mut Compact<'de>,
+    reader: &'a mut Cursor<'de>,
     is_first: bool,
     /// Names of fields that are still to come if they come in the order in which they are declared.
     expected: &'static [&'static str],
@@ -320,7 +169,7 @@ impl Items<'_, '_> {
             _ => return None,
         };
         self.expected = &self.expected[passed..];
-        self.reader.at += name.len() + 3;
+        self.reader.skip_bytes(name.len() + 3);
         Some(name)
     }
 }
