@@ -152,6 +152,9 @@ impl Mapper for Bitmex {
         local_timestamp: Timestamp,
         out: &mut dyn Sink,
     ) -> Result<(), MapError> {
+        if self.map_usual(message, local_timestamp, out) {
+            return Ok(());
+        }
         let table = match raw::leading_text(message, "table") {
             Some(table) => Cow::Borrowed(table),
             None => raw::read::<Table<'_>>(NAME, message)?.table.0,
@@ -159,23 +162,13 @@ impl Mapper for Bitmex {
         let wants = |kind| self.setup.wants(kind);
         match &*table {
             "trade" if wants(Kind::Trades) => {
-                let mut rows = Rows::new();
-                if let Ok(action) = usual::read_trades(message, &mut rows) {
-                    map_trades(action, &rows, local_timestamp, out);
-                } else {
-                    let message: Rowed<'_, _> = raw::read(NAME, message)?;
-                    map_trades(&message.action, &message.data, local_timestamp, out);
-                }
+                let message: Rowed<'_, _> = raw::read(NAME, message)?;
+                map_trades(&message.action, &message.data, local_timestamp, out);
             }
             "orderBookL2" if wants(Kind::BookChanges) => {
-                let mut rows = Rows::new();
-                if let Ok(action) = usual::read_levels(message, &mut rows) {
-                    self.map_book(action, None, &rows, local_timestamp, out);
-                } else {
-                    let Rowed { action, filter, data }: Rowed<'_, _> = raw::read(NAME, message)?;
-                    let symbol = filter.and_then(|filter| filter.symbol);
-                    self.map_book(&action, symbol.as_deref(), &data, local_timestamp, out);
-                }
+                let Rowed { action, filter, data }: Rowed<'_, _> = raw::read(NAME, message)?;
+                let symbol = filter.and_then(|filter| filter.symbol);
+                self.map_book(&action, symbol.as_deref(), &data, local_timestamp, out);
             }
             "instrument" if wants(Kind::DerivativeTickers) => {
                 self.map_instruments(&raw::read(NAME, message)?, local_timestamp, out);
@@ -195,6 +188,30 @@ impl Mapper for Bitmex {
 impl Bitmex {
     fn new(setup: &MapperSetup) -> Self {
         Self { setup: *setup, prices: HashMap::new(), tickers: PendingTickers::new(NAME) }
+    }
+
+    /// Maps levels or trades that are written as usual. Says whether they were.
+    fn map_usual(
+        &mut self,
+        message: &[u8],
+        local_timestamp: Timestamp,
+        out: &mut dyn Sink,
+    ) -> bool {
+        if self.setup.wants(Kind::BookChanges) {
+            let mut levels = Rows::new();
+            if let Ok(action) = usual::read_levels(message, &mut levels) {
+                self.map_book(action, None, &levels, local_timestamp, out);
+                return true;
+            }
+        }
+        if self.setup.wants(Kind::Trades) {
+            let mut trades = Rows::new();
+            if let Ok(action) = usual::read_trades(message, &mut trades) {
+                map_trades(action, &trades, local_timestamp, out);
+                return true;
+            }
+        }
+        false
     }
 
     /// Maps levels. An empty snapshot says which symbol has an empty book.

@@ -35,6 +35,10 @@ fn read_rows<'a, T>(
     rows: &mut Rows<T>,
     read_row: impl Fn(&mut Cursor<'a>) -> Result<T, Unusual>,
 ) -> Result<&'a str, Unusual> {
+    // Most messages that end here do so before all of their text is looked at.
+    if !message.starts_with(opening) {
+        return Err(Unusual);
+    }
     let mut cursor = Cursor::new(message)?;
     cursor.pass(opening)?;
     let action = cursor.rest_of_string()?;
@@ -84,11 +88,9 @@ fn read_trade<'a>(cursor: &mut Cursor<'a>) -> Result<RawTrade<'a>, Unusual> {
     }
     cursor.pass(br#","trdMatchID":""#)?;
     let id = Some(read_text(cursor)?);
-    for name in [&br#","grossValue":"#[..], br#","homeNotional":"#, br#","foreignNotional":"#] {
-        if cursor.passes_all(name) {
-            cursor.skip_number()?;
-        }
-    }
+    skip_number_of(br#","grossValue":"#, cursor)?;
+    skip_number_of(br#","homeNotional":"#, cursor)?;
+    skip_number_of(br#","foreignNotional":"#, cursor)?;
     if cursor.passes_all(br#","trdType":""#) {
         cursor.rest_of_string()?;
     }
@@ -105,6 +107,11 @@ fn read_text<'a>(cursor: &mut Cursor<'a>) -> Result<Text<'a>, Unusual> {
 #[inline]
 fn read_number_of(name: &[u8], cursor: &mut Cursor<'_>) -> Result<Numeric, Unusual> {
     if cursor.passes_all(name) { cursor.number().map(Numeric::Value) } else { Ok(Numeric::Absent) }
+}
+
+#[inline]
+fn skip_number_of(name: &[u8], cursor: &mut Cursor<'_>) -> Result<(), Unusual> {
+    if cursor.passes_all(name) { cursor.skip_number() } else { Ok(()) }
 }
 
 #[cfg(test)]
