@@ -7,6 +7,7 @@ use crate::message::{
     BarKind, BookLevel, BookTickerField, Message, OptionSummary, OptionType, Side, TradeBar,
 };
 use crate::number::{write_integer, write_number};
+use crate::recent_numbers::RecentNumbers;
 use crate::time::Timestamp;
 
 /// A field's name as it is written: with the comma before it, its quotes and the colon. Where there
@@ -47,7 +48,7 @@ pub fn write_message(out: &mut Vec<u8>, message: &Message<'_>) {
             if let Some(id) = &trade.id {
                 object.text(key!("id"), id);
             }
-            object.number(key!("price"), trade.price);
+            object.repeated_number(key!("price"), trade.price);
             object.number(key!("amount"), trade.amount);
             object.key(match trade.side {
                 Side::Buy => Key(r#","side":"buy""#),
@@ -60,8 +61,8 @@ pub fn write_message(out: &mut Vec<u8>, message: &Message<'_>) {
         Message::BookChange(change) => {
             object.instrument(&change.symbol, &change.exchange);
             object.bool(key!("isSnapshot"), change.is_snapshot);
-            object.levels(key!("bids"), change.bids.iter().map(|level| Some(*level)));
-            object.levels(key!("asks"), change.asks.iter().map(|level| Some(*level)));
+            object.changed_levels(key!("bids"), &change.bids);
+            object.changed_levels(key!("asks"), &change.asks);
             object.time(key!("timestamp"), change.timestamp);
             object.time(key!("localTimestamp"), change.local_timestamp);
         }
@@ -98,8 +99,8 @@ pub fn write_message(out: &mut Vec<u8>, message: &Message<'_>) {
             object.integer(key!("depth"), snapshot.depth);
             object.integer(key!("interval"), snapshot.interval);
             object.optional_number(key!("grouping"), snapshot.grouping);
-            object.levels(key!("bids"), snapshot.bids.iter().copied());
-            object.levels(key!("asks"), snapshot.asks.iter().copied());
+            object.levels(key!("bids"), &snapshot.bids);
+            object.levels(key!("asks"), &snapshot.asks);
             object.time(key!("timestamp"), snapshot.timestamp);
             object.time(key!("localTimestamp"), snapshot.local_timestamp);
         }
@@ -261,18 +262,47 @@ impl Object<'_> {
         }
     }
 
-    #[inline]
-    fn levels(&mut self, key: Key, levels: impl IntoIterator<Item = Option<BookLevel>>) {
+    /// A number that is likely to be written again soon.
+    #[inline(always)]
+    fn repeated_number(&mut self, key: Key, value: f64) {
         self.key(key);
-        write_list(self.out, levels, |out, level| {
-            out.push(b'{');
-            if let Some(level) = level {
-                out.extend_from_slice(b"\"price\":");
-                write_number(out, level.price);
+        RecentNumbers::with(|recent| recent.write(self.out, value));
+    }
+
+    /// Levels of a snapshot: most of them are those of the snapshot before.
+    #[inline]
+    fn levels(&mut self, key: Key, levels: &[Option<BookLevel>]) {
+        self.key(key);
+        RecentNumbers::with(|recent| {
+            write_list(self.out, levels, |out, level| {
+                out.push(b'{');
+                if let Some(level) = level {
+                    out.extend_from_slice(b"\"price\":");
+                    recent.write(out, level.price);
+                    out.extend_from_slice(b",\"amount\":");
+                    recent.write(out, level.amount);
+                }
+                out.push(b'}');
+            });
+        });
+    }
+
+    /// Levels that changed: amounts are new, prices are not.
+    #[inline]
+    fn changed_levels(&mut self, key: Key, levels: &[BookLevel]) {
+        self.key(key);
+        if levels.is_empty() {
+            self.out.extend_from_slice(b"[]");
+            return;
+        }
+        RecentNumbers::with(|recent| {
+            write_list(self.out, levels, |out, level| {
+                out.extend_from_slice(b"{\"price\":");
+                recent.write(out, level.price);
                 out.extend_from_slice(b",\"amount\":");
                 write_number(out, level.amount);
-            }
-            out.push(b'}');
+                out.push(b'}');
+            });
         });
     }
 }

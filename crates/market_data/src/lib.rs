@@ -21,6 +21,7 @@ mod order_book;
 mod pending_tickers;
 mod price_levels;
 mod raw;
+mod recent_numbers;
 mod time;
 mod time_bucket;
 mod trade_bar;
