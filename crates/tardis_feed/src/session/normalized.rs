@@ -19,10 +19,16 @@ use crate::output::{Chunk, ChunkWriter, Framing};
 use crate::request::{NormalizedRequest, TimeRange};
 use crate::stream::Archive;
 
+/// How many blocks are mapped before others have their turn: a few milliseconds. To go on somewhere
+/// else after every block costs more than it gives, since what a session keeps is then elsewhere.
+const BLOCKS_A_TURN: u32 = 8;
+
 /// A replay of normalized messages.
 pub struct NormalizedSession {
     streams: Vec<Stream>,
     output: Output,
+    /// Blocks that are left of its turn.
+    turn: u32,
 }
 
 struct Stream {
@@ -59,7 +65,8 @@ impl NormalizedSession {
             .zip(sent)
             .map(|(request, sent_types)| Stream::new(archive, request, sent_types, progress))
             .collect::<Result<_, _>>()?;
-        Ok(Self { streams, output: Output::new(ChunkWriter::new(framing, encoder), progress) })
+        let output = Output::new(ChunkWriter::new(framing, encoder), progress);
+        Ok(Self { streams, output, turn: BLOCKS_A_TURN })
     }
 
     /// The next piece of output; `None` at the end. The call may be given up and made again.
@@ -89,8 +96,11 @@ impl NormalizedSession {
                 self.output.failure = Some(failure);
             }
             if self.streams[turn].head.is_none() {
-                // A range with little to send must not keep a thread from others.
-                tokio::task::yield_now().await;
+                self.turn -= 1;
+                if self.turn == 0 {
+                    self.turn = BLOCKS_A_TURN;
+                    tokio::task::yield_now().await;
+                }
             }
         }
     }
