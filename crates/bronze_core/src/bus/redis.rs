@@ -8,16 +8,21 @@
 //! headers. Stream names may have placeholders; a value that is empty, such as the symbol of a
 //! disconnect, stands as `_`, so that a name is never empty and never ends in its separator.
 
+mod connection;
 mod entry;
 mod options;
 mod reply;
+mod resp;
+mod stream;
 
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, RedisError, Value};
+use tokio::sync::Semaphore;
 
 use super::{Address, Answer, BusClient, ConnectError, Connected, Request, RequestLimits};
 use crate::config_error::ConfigError;
@@ -25,9 +30,11 @@ use crate::delivery::DeliveryOptions;
 use crate::event_view::EventView;
 use crate::notice::Notices;
 use crate::payload_filter::PayloadFilter;
+use connection::{Connection, Quiet};
 use entry::Entries;
 pub use options::RedisOptions;
 use options::Settings;
+use stream::Door;
 
 // Limits.
 
@@ -41,14 +48,19 @@ const MOST_EVENTS: usize = 10_000;
 const REQUEST_BYTES: usize = 4 * 1024 * 1024;
 /// How long an event waits for others, unless the operator says otherwise.
 const LINGER: Duration = Duration::from_millis(5);
-/// Requests in flight. While the server works on one, the next is made and sent; more than a few
-/// only wait in buffers.
-const LANES: usize = 4;
+/// Requests in flight. More than there are connections, so that one whose keys are many more than those
+/// of the others does not leave the connections idle.
+const LANES: usize = 16;
+/// Connections, each with one request at a time. While the server works on one, the others are sent; more
+/// than a few only wait in buffers.
+const CONNECTIONS: usize = 4;
 
 /// How long a connection may take, with TLS and login.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the server may take to answer a request.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the server may take to show that it knows quiet transactions.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Publishes to Redis streams.
 #[derive(Debug)]
@@ -56,19 +68,34 @@ pub struct Redis {
     client: Client,
     /// Host and port, for people.
     peer: String,
-    uses_tls: bool,
     entries: Entries,
     filter: PayloadFilter,
     limits: RequestLimits,
     /// The largest event, as the server said at the last connect.
     most_event_bytes: AtomicUsize,
-    connection: Mutex<Option<Connection>>,
+    link: Mutex<Link>,
+    /// As many as there are connections: a request waits for one.
+    turns: Semaphore,
 }
 
-#[derive(Clone, Debug)]
-struct Connection {
-    redis: MultiplexedConnection,
-    has_transactions: bool,
+/// The connections to the server.
+#[derive(Debug, Default)]
+struct Link {
+    form: Form,
+    /// Those that no request uses; none at all while there is no link.
+    idle: Vec<Connection>,
+}
+
+/// How the commands of a request are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Form {
+    /// One by one.
+    #[default]
+    Commands,
+    /// As a transaction.
+    Transaction,
+    /// As a transaction that is not answered before its end.
+    QuietTransaction,
 }
 
 impl BusClient for Redis {
@@ -81,9 +108,7 @@ impl BusClient for Redis {
         _: &Notices,
     ) -> Result<Self, ConfigError> {
         let Settings { client, entries, filter, events, linger } = options.check()?;
-        let address = client.get_connection_info().addr();
-        let peer = address.to_string();
-        let uses_tls = matches!(address, redis::ConnectionAddr::TcpTls { .. });
+        let peer = client.get_connection_info().addr().to_string();
         let limits = RequestLimits {
             events,
             bytes: REQUEST_BYTES,
@@ -95,12 +120,12 @@ impl BusClient for Redis {
         Ok(Self {
             client,
             peer,
-            uses_tls,
             entries,
             filter,
             limits,
             most_event_bytes: AtomicUsize::new(MOST_EVENT_BYTES),
-            connection: Mutex::new(None),
+            link: Mutex::default(),
+            turns: Semaphore::new(CONNECTIONS),
         })
     }
 
@@ -132,18 +157,15 @@ impl BusClient for Redis {
 
     async fn connect(&self) -> Result<Connected, ConnectError> {
         // The old one ends here, before anything is sent on the new.
-        self.hold(None);
-        if self.uses_tls {
-            // The crate asks the process for a provider; somebody else may have set one already.
-            let _ = rustls::crypto::ring::default_provider().install_default();
-        }
+        self.hold(Link::default());
         let connecting = tokio::time::timeout(CONNECT_TIMEOUT, self.open());
-        let connection = connecting.await.map_err(|_| {
+        let link = connecting.await.map_err(|_| {
             let (peer, patience) = (&self.peer, CONNECT_TIMEOUT.as_secs());
             ConnectError::transient(format!("{peer} did not answer within {patience} s"))
-        })??;
+        })?;
+        let link = link.map_err(|error| self.connect_error(&error))?;
         let mut warnings = Vec::new();
-        if !connection.has_transactions {
+        if link.form == Form::Commands {
             warnings.push(
                 "the server refuses MULTI, so a request is not taken as a whole: when memory runs \
                  out in the middle of one, later events may pass earlier ones of their key; allow \
@@ -151,59 +173,62 @@ impl BusClient for Redis {
                     .to_owned(),
             );
         }
-        self.hold(Some(connection));
+        self.hold(link);
         Ok(Connected { peer: self.peer.clone(), warnings })
     }
 
     // Send.
 
     async fn send(self: Arc<Self>, request: Request) -> Answer {
-        let Some(Connection { mut redis, has_transactions }) = self.connection() else {
+        let turn = self.turns.acquire().await;
+        let Some((mut connection, form)) = self.take() else {
             return Answer::Disconnected("not connected".to_owned());
         };
-        let mut pipeline = Pipeline::with_capacity(request.events.len() + 2);
         let mut unreadable = Vec::new();
-        if has_transactions {
-            pipeline.cmd("MULTI");
-        }
+        let mut text = String::new();
+        connection.begin();
         for (place, (case, event)) in request.events.iter().enumerate() {
             // Asked again: events may have been taken in before the server said what it takes, and it
             // ends the connection of whoever sends more.
-            let command = self.check_size(event).and_then(|()| {
-                self.entries.command(*case, event).map_err(|error| error.to_string())
+            let put = self.check_size(event).and_then(|()| {
+                let put = connection
+                    .push(|commands| self.entries.put_command(*case, event, &mut text, commands));
+                put.map_err(|error| error.to_string())
             });
-            match command {
-                Ok(command) => drop(pipeline.add_command(command)),
-                Err(reason) => unreadable.push((place, reason)),
+            if let Err(reason) = put {
+                unreadable.push((place, reason));
             }
         }
-        if has_transactions {
-            pipeline.cmd("EXEC");
+        let sending = tokio::time::timeout(RESPONSE_TIMEOUT, exchange(&mut connection, form));
+        let sent = sending.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        match sent {
+            Ok(answer) => {
+                self.link().idle.push(connection);
+                drop(turn);
+                reply::with_unreadable(answer, unreadable, request.events.len())
+            }
+            Err(error) => Answer::Disconnected(format!("{}: {error}", self.peer)),
         }
-        let replies = match redis.send_packed_commands(&pipeline, 0, pipeline.len()).await {
-            Ok(replies) => replies,
-            Err(error) => return Answer::Disconnected(format!("{}: {error}", self.peer)),
-        };
-        let answer = if has_transactions {
-            reply::of_transaction(replies)
-        } else {
-            reply::of_commands(&replies)
-        };
-        reply::with_unreadable(answer, unreadable, request.events.len())
     }
 
     async fn close(&self) {
-        self.hold(None);
+        self.hold(Link::default());
     }
 }
 
 impl Redis {
-    fn connection(&self) -> Option<Connection> {
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn link(&self) -> MutexGuard<'_, Link> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hold(&self, connection: Option<Connection>) {
-        *self.connection.lock().unwrap_or_else(PoisonError::into_inner) = connection;
+    fn hold(&self, link: Link) {
+        *self.link() = link;
+    }
+
+    fn take(&self) -> Option<(Connection, Form)> {
+        let mut link = self.link();
+        let connection = link.idle.pop()?;
+        Some((connection, link.form))
     }
 
     fn check_size(&self, event: &[u8]) -> Result<(), String> {
@@ -217,28 +242,38 @@ impl Redis {
         Ok(())
     }
 
-    async fn open(&self) -> Result<Connection, ConnectError> {
+    async fn open(&self) -> Result<Link, RedisError> {
+        let server = self.client.get_connection_info();
+        let door = Door::new(server.addr())?;
+        let login = server.redis_settings();
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(Some(RESPONSE_TIMEOUT))
-            .set_pipeline_buffer_size(LANES);
-        let connecting = self.client.get_multiplexed_async_connection_with_config(&config);
-        let mut redis = connecting.await.map_err(|error| self.connect_error(&error))?;
-        let ping = redis.send_packed_command(&redis::cmd("PING")).await;
-        self.check(ping)?;
-        let most =
-            most_event_bytes(&mut redis).await.map_err(|error| self.connect_error(&error))?;
+            .set_response_timeout(Some(RESPONSE_TIMEOUT));
+        let (first, (most, has_transactions)) =
+            Connection::open(&door, login, &config, async |redis| {
+                redis.send_packed_command(&redis::cmd("PING")).await?.extract_error()?;
+                let most = most_event_bytes(redis).await?;
+                Ok((most, has_transactions(redis).await?))
+            })
+            .await?;
         self.most_event_bytes.store(most, Ordering::Relaxed);
-        let has_transactions = has_transactions(&mut redis).await;
-        let has_transactions = has_transactions.map_err(|error| self.connect_error(&error))?;
-        Ok(Connection { redis, has_transactions })
-    }
-
-    fn check(&self, reply: Result<Value, RedisError>) -> Result<(), ConnectError> {
-        match reply.and_then(Value::extract_error) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.connect_error(&error)),
+        let more = || Connection::open(&door, login, &config, async |_| Ok(()));
+        let mut idle = vec![first];
+        let mut form = Form::Commands;
+        if has_transactions {
+            form = Form::Transaction;
+            let (mut second, ()) = more().await?;
+            let probe = tokio::time::timeout(PROBE_TIMEOUT, second.send_quietly());
+            // One that answers in any other way is not used any more.
+            if let Ok(Ok(Quiet::Done(_))) = probe.await {
+                form = Form::QuietTransaction;
+                idle.push(second);
+            }
         }
+        while idle.len() < CONNECTIONS {
+            idle.push(more().await?.0);
+        }
+        Ok(Link { form, idle })
     }
 
     /// The server never repeats a password, and neither does the crate.
@@ -252,6 +287,19 @@ impl Redis {
         };
         let reason = format!("{}: {error}", self.peer);
         ConnectError { is_permanent, reason }
+    }
+}
+
+/// Sends the commands of a connection, and says what became of them.
+async fn exchange(connection: &mut Connection, form: Form) -> io::Result<Answer> {
+    match form {
+        Form::Commands => Ok(reply::of_commands(&connection.send().await?)),
+        Form::Transaction => Ok(reply::of_transaction(connection.send_aloud().await?)),
+        Form::QuietTransaction => match connection.send_quietly().await? {
+            Quiet::Done(replies) => Ok(reply::of_commands(&replies)),
+            Quiet::Refused => Ok(reply::of_transaction(connection.send_aloud().await?)),
+            Quiet::Loud(reason) => Err(io::Error::other(reason)),
+        },
     }
 }
 

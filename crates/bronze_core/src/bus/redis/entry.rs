@@ -1,6 +1,8 @@
 //! An event as an entry of a stream: which stream, which fields.
+//!
+//! Everything of a command that is the same for many events is put into bytes at the start.
 
-use redis::Cmd;
+use itoa::Buffer;
 
 use crate::event_view::{EventView, EventViewError};
 use crate::payload_case::PayloadCase;
@@ -20,11 +22,24 @@ const USUAL_OVERHEAD: usize = 256;
 pub(super) struct Entries {
     route: Route,
     /// In the order of the route's destinations.
-    streams: Vec<Template>,
+    streams: Vec<Stream>,
+    /// From the stream's name to the event.
+    to_event: Vec<u8>,
+    /// From the event to the key.
+    to_key: Vec<u8>,
     key: Template,
-    headers: StaticPairs,
-    max_len: Option<u64>,
+    /// For each case from the key to the data type.
+    to_data_type: [Vec<u8>; PayloadCase::ALL.len()],
+    headers: Vec<u8>,
     overhead: usize,
+}
+
+#[derive(Debug)]
+enum Stream {
+    /// The command up to the stream's name.
+    Constant(Vec<u8>),
+    /// The command up to where the name begins, and how it is made.
+    Filled(Vec<u8>, Template),
 }
 
 impl Entries {
@@ -32,12 +47,40 @@ impl Entries {
         route: Route,
         streams: Vec<Template>,
         key: Template,
-        headers: StaticPairs,
+        headers: &StaticPairs,
         max_len: Option<u64>,
     ) -> Self {
+        let trim = max_len.map(|most| ["MAXLEN".to_owned(), "~".to_owned(), most.to_string()]);
+        let trim = trim.into_iter().flatten().collect::<Vec<_>>();
+        let count = 3 + trim.len() + 2 * (FIELDS.len() + headers.len());
+        let mut command = format!("*{count}\r\n").into_bytes();
+        put_text(&mut command, b"XADD");
+        let stream = |template: Template| {
+            let mut command = command.clone();
+            if !template.is_constant() {
+                return Stream::Filled(command, template);
+            }
+            put_text(&mut command, template.text().as_bytes());
+            Stream::Constant(command)
+        };
+        let texts = |texts: &[&str]| {
+            let mut bytes = Vec::new();
+            texts.iter().for_each(|text| put_text(&mut bytes, text.as_bytes()));
+            bytes
+        };
+        let trim = trim.iter().map(String::as_str);
         let of_headers: usize =
             headers.iter().map(|(name, value)| name.len() + value.len() + 16).sum();
-        Self { route, streams, key, headers, max_len, overhead: USUAL_OVERHEAD + of_headers }
+        Self {
+            route,
+            streams: streams.into_iter().map(stream).collect(),
+            to_event: texts(&trim.chain(["*", FIELDS[0]]).collect::<Vec<_>>()),
+            to_key: texts(&[FIELDS[1]]),
+            key,
+            to_data_type: PayloadCase::ALL.map(|case| texts(&[FIELDS[2], case.name(), FIELDS[3]])),
+            headers: headers.iter().flat_map(|(name, value)| texts(&[name, value])).collect(),
+            overhead: USUAL_OVERHEAD + of_headers,
+        }
     }
 
     /// Bytes of an entry beside the event, about.
@@ -49,32 +92,48 @@ impl Entries {
         self.key.render(event, key);
     }
 
-    fn put_stream(&self, event: &EventView<'_>, case: PayloadCase, stream: &mut String) {
-        self.streams[self.route.index(case)].render_with(event, stream, |stream, value| {
-            stream.push_str(if value.is_empty() { "_" } else { value });
-        });
-    }
-
-    /// The command that adds an event to its stream.
-    pub(super) fn command(&self, case: PayloadCase, event: &[u8]) -> Result<Cmd, EventViewError> {
-        let view = EventView::read(event)?;
-        let arguments = 6 + 2 * (FIELDS.len() + self.headers.len());
-        let mut command = Cmd::with_capacity(arguments, event.len() + self.overhead);
-        let mut text = String::with_capacity(64);
-        self.put_stream(&view, case, &mut text);
-        command.arg("XADD").arg(&text);
-        if let Some(max_len) = self.max_len {
-            command.arg("MAXLEN").arg("~").arg(max_len);
+    /// Appends the command that adds an event to its stream; `text` is room to work in.
+    pub(super) fn put_command(
+        &self,
+        case: PayloadCase,
+        event: &[u8],
+        text: &mut String,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EventViewError> {
+        let view = EventView::reread(event)?;
+        out.reserve(event.len() + self.overhead);
+        match &self.streams[self.route.index(case)] {
+            Stream::Constant(command) => out.extend_from_slice(command),
+            Stream::Filled(command, name) => {
+                out.extend_from_slice(command);
+                text.clear();
+                name.render_with(&view, text, |text, value| {
+                    text.push_str(if value.is_empty() { "_" } else { value });
+                });
+                put_text(out, text.as_bytes());
+            }
         }
+        out.extend_from_slice(&self.to_event);
+        put_text(out, event);
+        out.extend_from_slice(&self.to_key);
         text.clear();
-        self.put_key(&view, &mut text);
-        command.arg("*").arg(FIELDS[0]).arg(event).arg(FIELDS[1]).arg(&text);
-        command.arg(FIELDS[2]).arg(case.name()).arg(FIELDS[3]).arg(view.data_type());
-        for (name, value) in self.headers.iter() {
-            command.arg(name).arg(value);
-        }
-        Ok(command)
+        self.put_key(&view, text);
+        put_text(out, text.as_bytes());
+        out.extend_from_slice(&self.to_data_type[case as usize]);
+        put_text(out, view.data_type().as_bytes());
+        out.extend_from_slice(&self.headers);
+        Ok(())
     }
+}
+
+/// Appends a part of a command.
+#[inline]
+fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'$');
+    out.extend_from_slice(Buffer::new().format(text.len()).as_bytes());
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(text);
+    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]
@@ -112,12 +171,13 @@ mod tests {
         let streams = route.destinations().iter().map(|text| Template::compile(text).unwrap());
         let streams = streams.collect();
         let headers = StaticPairs::parse("", headers).unwrap();
-        Entries::new(route, streams, Template::default_key(), headers, max_len)
+        Entries::new(route, streams, Template::default_key(), &headers, max_len)
     }
 
     /// The command as Redis reads it, with `EVENT` for the event.
     fn words(entries: &Entries, case: PayloadCase, event: &[u8]) -> String {
-        let packed = entries.command(case, event).unwrap().get_packed_command();
+        let mut packed = Vec::new();
+        entries.put_command(case, event, &mut "left over".to_owned(), &mut packed).unwrap();
         let place = packed.windows(event.len()).position(|bytes| bytes == event).unwrap();
         let text = [&packed[..place], b"EVENT", &packed[place + event.len()..]].concat();
         let text = String::from_utf8(text).unwrap();
@@ -147,6 +207,8 @@ mod tests {
 
     #[test]
     fn what_is_no_event_is_refused() {
-        assert!(entries("b", "", "", None).command(PayloadCase::Trade, b"\x0f").is_err());
+        let (mut text, mut out) = (String::new(), Vec::new());
+        let entries = entries("b", "", "", None);
+        assert!(entries.put_command(PayloadCase::Trade, b"\x0f", &mut text, &mut out).is_err());
     }
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
+use redis::{
+    Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion,
+    RedisConnectionInfo,
+};
 use serde::Deserialize;
 
 use super::entry::{Entries, FIELDS};
@@ -17,8 +20,6 @@ const HOST: &str = "127.0.0.1";
 const PORT: u16 = 6379;
 /// Databases are counted by a C `int`.
 const MOST_DB: u64 = i32::MAX as u64;
-/// How long a silent connection stands before the system asks the other side.
-const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// The options that begin with `--redis`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -85,15 +86,13 @@ impl RedisOptions {
             Some(url) => ("--redis-url", self.server_of_url(url)?),
             None => ("--redis-host", self.server_of_parts()?),
         };
-        let tcp = server
-            .tcp_settings()
+        let login = server
+            .redis_settings()
             .clone()
-            .set_nodelay(true)
-            .set_keepalive(redis::io::tcp::socket2::TcpKeepalive::new().with_time(KEEPALIVE));
-        let login =
-            server.redis_settings().clone().set_lib_name("tardis-fast", env!("CARGO_PKG_VERSION"));
-        Client::open(server.set_tcp_settings(tcp).set_redis_settings(login))
-            .map_err(|_| unusable_server(flag))
+            .set_lib_name("tardis-fast", env!("CARGO_PKG_VERSION"))
+            // What is answered is read by `resp`.
+            .set_protocol(ProtocolVersion::RESP2);
+        Client::open(server.set_redis_settings(login)).map_err(|_| unusable_server(flag))
     }
 
     fn server_of_url(&self, url: &Secret) -> Result<ConnectionInfo, ConfigError> {
@@ -188,7 +187,7 @@ impl RedisOptions {
             let most = i64::MAX.unsigned_abs();
             return Err(ConfigFault::out_of_range(0, 1, most).of("--redis-max-len"));
         }
-        Ok(Entries::new(route, streams, key, headers, self.max_len))
+        Ok(Entries::new(route, streams, key, &headers, self.max_len))
     }
 }
 

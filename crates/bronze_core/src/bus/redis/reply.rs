@@ -1,7 +1,6 @@
 //! What Redis' replies say of the events: which errors pass, which stay, which need a new connection.
 
-use redis::{ServerError, Value};
-
+use super::resp::Reply;
 use crate::bus::Answer;
 use crate::retry::Outcome;
 
@@ -17,10 +16,10 @@ pub(super) fn is_transient(code: &str) -> bool {
 }
 
 /// Of commands that went without a transaction.
-pub(super) fn of_commands(replies: &[Value]) -> Answer {
+pub(super) fn of_commands(replies: &[Reply]) -> Answer {
     let errors = || replies.iter().filter_map(as_error);
-    if let Some(error) = errors().find(|error| RECONNECT.contains(&error.code())) {
-        return Answer::Disconnected(text_of(error));
+    if let Some(error) = errors().find(|error| RECONNECT.contains(&code_of(error))) {
+        return Answer::Disconnected(error.to_owned());
     }
     if errors().next().is_none() {
         return Answer::All(Outcome::Acknowledged);
@@ -31,29 +30,29 @@ pub(super) fn of_commands(replies: &[Value]) -> Answer {
 
 /// Of `MULTI`, commands, `EXEC`: the commands' own replies are in that of `EXEC`, unless one of them
 /// was refused before, and none was done.
-pub(super) fn of_transaction(mut replies: Vec<Value>) -> Answer {
+pub(super) fn of_transaction(mut replies: Vec<Reply>) -> Answer {
     match replies.pop() {
-        Some(Value::Array(results)) => of_commands(&results),
-        Some(Value::ServerError(exec)) => of_aborted(&replies, &exec),
+        Some(Reply::Many(results)) => of_commands(&results),
+        Some(Reply::Error(exec)) => of_aborted(&replies, &exec),
         _ => Answer::Disconnected("an answer to EXEC that is none".to_owned()),
     }
 }
 
 /// `replies` are those of `MULTI` and the commands; those that were queued can be sent again.
-fn of_aborted(replies: &[Value], exec: &ServerError) -> Answer {
+fn of_aborted(replies: &[Reply], exec: &str) -> Answer {
     // `EXECABORT` says that there was a refusal before; without one the reason is that of `EXEC`.
     let errors = || replies.iter().filter_map(as_error);
     let first = errors().next().unwrap_or(exec);
-    if errors().chain([exec]).any(|error| RECONNECT.contains(&error.code())) {
-        return Answer::Disconnected(text_of(first));
+    if errors().chain([exec]).any(|error| RECONNECT.contains(&code_of(error))) {
+        return Answer::Disconnected(first.to_owned());
     }
-    if errors().all(|error| is_transient(error.code())) {
+    if errors().all(|error| is_transient(code_of(error))) {
         return Answer::All(outcome_of(first));
     }
     match replies {
-        [Value::ServerError(begin), ..] => Answer::All(outcome_of(begin)),
+        [Reply::Error(begin), ..] => Answer::All(outcome_of(begin)),
         [_, commands @ ..] => {
-            let reason = format!("another event of its request: {}", text_of(first));
+            let reason = format!("another event of its request: {first}");
             let kept_back = || Outcome::Transient(reason.clone());
             let outcome = |reply| as_error(reply).map_or_else(kept_back, outcome_of);
             Answer::Each(commands.iter().map(outcome).collect())
@@ -82,30 +81,37 @@ pub(super) fn with_unreadable(
     Answer::Each(outcomes)
 }
 
-fn as_error(reply: &Value) -> Option<&ServerError> {
+fn as_error(reply: &Reply) -> Option<&str> {
     match reply {
-        Value::ServerError(error) => Some(error),
+        Reply::Error(error) => Some(error),
         _ => None,
     }
 }
 
-/// As the server wrote it.
-fn text_of(error: &ServerError) -> String {
-    format!("{} {}", error.code(), error.details().unwrap_or_default())
+/// The first word of an error.
+fn code_of(error: &str) -> &str {
+    error.split(' ').next().unwrap_or_default()
 }
 
-fn outcome_of(error: &ServerError) -> Outcome {
-    let reason = text_of(error);
-    if is_transient(error.code()) { Outcome::Transient(reason) } else { Outcome::Permanent(reason) }
+fn outcome_of(error: &str) -> Outcome {
+    let reason = error.to_owned();
+    if is_transient(code_of(error)) {
+        Outcome::Transient(reason)
+    } else {
+        Outcome::Permanent(reason)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bus::redis::resp;
 
-    fn replies(texts: &[&str]) -> Vec<Value> {
-        let read =
-            |text: &&str| redis::parse_redis_value(format!("{text}\r\n").as_bytes()).unwrap();
+    fn replies(texts: &[&str]) -> Vec<Reply> {
+        let read = |text: &&str| {
+            let (reply, _) = resp::read(format!("{text}\r\n").as_bytes()).unwrap().unwrap();
+            reply
+        };
         texts.iter().map(read).collect()
     }
 
@@ -123,7 +129,7 @@ mod tests {
         assert_eq!(outcomes[0], Outcome::Acknowledged);
         assert!(matches!(&outcomes[1], Outcome::Permanent(reason) if reason.contains("WRONGTYPE")));
         assert!(matches!(&outcomes[2], Outcome::Transient(reason) if reason.contains("OOM")));
-        let results = Value::Array(replies(&["+1-0", "+2-0"]));
+        let results = Reply::Many(replies(&["+1-0", "+2-0"]));
         let transaction = [replies(&["+OK", "+QUEUED", "+QUEUED"]), vec![results]].concat();
         assert_eq!(of_transaction(transaction), Answer::All(Outcome::Acknowledged));
     }
