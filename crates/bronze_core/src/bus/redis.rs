@@ -2,12 +2,14 @@
 //!
 //! A pipeline is a transaction (`MULTI` … `EXEC`): a server that runs out of memory, or turns into a
 //! replica, in the middle of it takes nothing, so a later event of a key never passes an earlier one.
-//! Where the user may not use transactions the commands go without, and the operator is told so.
+//! Where the user may not use transactions the commands go without, and the operator is told so. Where
+//! the user may use `CLIENT REPLY`, transactions are quiet, which takes less of the server's time.
 //!
 //! An entry has the fields `data` (the event), `key`, `payloadCase`, `dataType`, then the static
 //! headers. Stream names may have placeholders; a value that is empty, such as the symbol of a
 //! disconnect, stands as `_`, so that a name is never empty and never ends in its separator.
 
+mod commands;
 mod connection;
 mod entry;
 mod options;
@@ -30,6 +32,7 @@ use crate::delivery::DeliveryOptions;
 use crate::event_view::EventView;
 use crate::notice::Notices;
 use crate::payload_filter::PayloadFilter;
+use commands::Commands;
 use connection::{Connection, Quiet};
 use entry::Entries;
 pub use options::RedisOptions;
@@ -76,6 +79,8 @@ pub struct Redis {
     link: Mutex<Link>,
     /// As many as there are connections: a request waits for one.
     turns: Semaphore,
+    /// Room for commands that no request uses.
+    spare: Mutex<Vec<Commands>>,
 }
 
 /// The connections to the server.
@@ -126,6 +131,7 @@ impl BusClient for Redis {
             most_event_bytes: AtomicUsize::new(MOST_EVENT_BYTES),
             link: Mutex::default(),
             turns: Semaphore::new(CONNECTIONS),
+            spare: Mutex::default(),
         })
     }
 
@@ -180,35 +186,24 @@ impl BusClient for Redis {
     // Send.
 
     async fn send(self: Arc<Self>, request: Request) -> Answer {
-        let turn = self.turns.acquire().await;
-        let Some((mut connection, form)) = self.take() else {
-            return Answer::Disconnected("not connected".to_owned());
-        };
+        let mut commands = self.spare().pop().unwrap_or_default();
         let mut unreadable = Vec::new();
         let mut text = String::new();
-        connection.begin();
         for (place, (case, event)) in request.events.iter().enumerate() {
             // Asked again: events may have been taken in before the server said what it takes, and it
             // ends the connection of whoever sends more.
             let put = self.check_size(event).and_then(|()| {
-                let put = connection
-                    .push(|commands| self.entries.put_command(*case, event, &mut text, commands));
+                let put =
+                    commands.push(|bytes| self.entries.put_command(*case, event, &mut text, bytes));
                 put.map_err(|error| error.to_string())
             });
             if let Err(reason) = put {
                 unreadable.push((place, reason));
             }
         }
-        let sending = tokio::time::timeout(RESPONSE_TIMEOUT, exchange(&mut connection, form));
-        let sent = sending.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-        match sent {
-            Ok(answer) => {
-                self.link().idle.push(connection);
-                drop(turn);
-                reply::with_unreadable(answer, unreadable, request.events.len())
-            }
-            Err(error) => Answer::Disconnected(format!("{}: {error}", self.peer)),
-        }
+        let answer = self.exchange(&mut commands).await;
+        self.spare().extend(commands.emptied());
+        reply::with_unreadable(answer, unreadable, request.events.len())
     }
 
     async fn close(&self) {
@@ -229,6 +224,27 @@ impl Redis {
         let mut link = self.link();
         let connection = link.idle.pop()?;
         Some((connection, link.form))
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Vec<Commands>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a connection and sends commands on it.
+    async fn exchange(&self, commands: &mut Commands) -> Answer {
+        let _turn = self.turns.acquire().await;
+        let Some((mut connection, form)) = self.take() else {
+            return Answer::Disconnected("not connected".to_owned());
+        };
+        let sending = exchange(&mut connection, form, commands);
+        let sent = tokio::time::timeout(RESPONSE_TIMEOUT, sending).await;
+        match sent.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+            Ok(answer) => {
+                self.link().idle.push(connection);
+                answer
+            }
+            Err(error) => Answer::Disconnected(format!("{}: {error}", self.peer)),
+        }
     }
 
     fn check_size(&self, event: &[u8]) -> Result<(), String> {
@@ -263,7 +279,8 @@ impl Redis {
         if has_transactions {
             form = Form::Transaction;
             let (mut second, ()) = more().await?;
-            let probe = tokio::time::timeout(PROBE_TIMEOUT, second.send_quietly());
+            let mut nothing = Commands::default();
+            let probe = tokio::time::timeout(PROBE_TIMEOUT, second.send_quietly(&mut nothing));
             // One that answers in any other way is not used any more.
             if let Ok(Ok(Quiet::Done(_))) = probe.await {
                 form = Form::QuietTransaction;
@@ -290,14 +307,18 @@ impl Redis {
     }
 }
 
-/// Sends the commands of a connection, and says what became of them.
-async fn exchange(connection: &mut Connection, form: Form) -> io::Result<Answer> {
+/// Sends commands, and says what became of them.
+async fn exchange(
+    connection: &mut Connection,
+    form: Form,
+    commands: &mut Commands,
+) -> io::Result<Answer> {
     match form {
-        Form::Commands => Ok(reply::of_commands(&connection.send().await?)),
-        Form::Transaction => Ok(reply::of_transaction(connection.send_aloud().await?)),
-        Form::QuietTransaction => match connection.send_quietly().await? {
+        Form::Commands => Ok(reply::of_commands(&connection.send(commands).await?)),
+        Form::Transaction => Ok(reply::of_transaction(connection.send_aloud(commands).await?)),
+        Form::QuietTransaction => match connection.send_quietly(commands).await? {
             Quiet::Done(replies) => Ok(reply::of_commands(&replies)),
-            Quiet::Refused => Ok(reply::of_transaction(connection.send_aloud().await?)),
+            Quiet::Refused => Ok(reply::of_transaction(connection.send_aloud(commands).await?)),
             Quiet::Loud(reason) => Err(io::Error::other(reason)),
         },
     }

@@ -17,30 +17,15 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::commands::Commands;
 use super::resp::{self, Reply};
 use super::stream::{Door, Lent, Stream};
 
 /// Room for replies that is asked for at a time.
 const READ_BYTES: usize = 16 * 1024;
-/// Buffers larger than this are not kept for the next request.
-const KEPT_BYTES: usize = 8 * 1024 * 1024;
-
-/// What comes before the commands of a quiet transaction, and after them.
-const QUIET: (&[u8], &[u8]) = (
-    b"*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$3\r\nOFF\r\n*1\r\n$5\r\nMULTI\r\n\
-      *3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$2\r\nON\r\n",
-    b"*1\r\n$4\r\nEXEC\r\n*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$2\r\nON\r\n*1\r\n$4\r\nPING\r\n",
-);
-/// The same of one that is answered aloud.
-const ALOUD: (&[u8], &[u8]) = (b"*1\r\n$5\r\nMULTI\r\n", b"*1\r\n$4\r\nEXEC\r\n");
-
 /// See the module.
 pub(super) struct Connection {
     stream: Box<dyn Stream>,
-    /// Commands that wait to be sent.
-    commands: Vec<u8>,
-    /// How many.
-    count: usize,
     received: Vec<u8>,
 }
 
@@ -79,79 +64,45 @@ impl Connection {
         };
         let taken_back = lent.take_back();
         let stream = taken_back.ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
-        let mut connection = Self { stream, commands: Vec::new(), count: 0, received: Vec::new() };
-        connection.begin();
-        Ok((connection, asked))
-    }
-
-    /// Makes room for the commands of the next request.
-    pub(super) fn begin(&mut self) {
-        self.count = 0;
-        self.commands.clear();
-        if self.commands.capacity() > KEPT_BYTES {
-            self.commands = Vec::new();
-        }
-        // Commands stand behind the longer of the two beginnings, so that either can be put before.
-        self.commands.extend_from_slice(QUIET.0);
-    }
-
-    /// Adds the command that `write` writes, unless that fails.
-    pub(super) fn push<E>(
-        &mut self,
-        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let start = self.commands.len();
-        let written = write(&mut self.commands);
-        match &written {
-            Ok(()) => self.count += 1,
-            Err(_) => self.commands.truncate(start),
-        }
-        written
+        Ok((Self { stream, received: Vec::new() }, asked))
     }
 
     /// Sends the commands as they are, and waits for what became of each.
-    pub(super) async fn send(&mut self) -> io::Result<Vec<Reply>> {
-        self.stream.write_all(&self.commands[QUIET.0.len()..]).await?;
-        self.stream.flush().await?;
-        self.replies(self.count).await
+    pub(super) async fn send(&mut self, commands: &Commands) -> io::Result<Vec<Reply>> {
+        self.write(commands.alone()).await?;
+        self.replies(commands.count()).await
     }
 
     /// Sends the commands as a transaction, and waits for the replies to `MULTI`, to each command and
     /// to `EXEC`.
-    pub(super) async fn send_aloud(&mut self) -> io::Result<Vec<Reply>> {
-        let end = self.commands.len();
-        let start = QUIET.0.len() - ALOUD.0.len();
-        self.commands[start..QUIET.0.len()].copy_from_slice(ALOUD.0);
-        self.commands.extend_from_slice(ALOUD.1);
-        self.stream.write_all(&self.commands[start..]).await?;
-        self.stream.flush().await?;
-        self.commands.truncate(end);
-        self.replies(self.count + 2).await
+    pub(super) async fn send_aloud(&mut self, commands: &mut Commands) -> io::Result<Vec<Reply>> {
+        self.write(commands.aloud()).await?;
+        self.replies(commands.count() + 2).await
     }
 
-    /// Sends the commands as a quiet transaction. If it was refused, they still wait to be sent.
-    pub(super) async fn send_quietly(&mut self) -> io::Result<Quiet> {
-        let end = self.commands.len();
-        self.commands[..QUIET.0.len()].copy_from_slice(QUIET.0);
-        self.commands.extend_from_slice(QUIET.1);
-        self.stream.write_all(&self.commands).await?;
-        self.stream.flush().await?;
-        self.commands.truncate(end);
-        self.quiet_replies().await
+    /// Sends the commands as a quiet transaction.
+    pub(super) async fn send_quietly(&mut self, commands: &mut Commands) -> io::Result<Quiet> {
+        self.write(commands.quiet()).await?;
+        self.quiet_replies(commands.count()).await
     }
 
-    async fn quiet_replies(&mut self) -> io::Result<Quiet> {
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes).await?;
+        self.stream.flush().await
+    }
+
+    async fn quiet_replies(&mut self, count: usize) -> io::Result<Quiet> {
         self.received.clear();
         let mut place = 0;
         if let Reply::Error(error) = self.next_reply(&mut place).await? {
             // It did not heed `OFF`, so it answers every command.
-            for _ in 0..self.count + 5 {
+            for _ in 0..count + 5 {
                 self.next_reply(&mut place).await?;
             }
             return Ok(Quiet::Loud(error));
         }
         // That was the first `ON`; if there is nothing but `PONG` behind, it was the last one.
-        let mut replies = Vec::with_capacity(self.count + 1);
+        let mut replies = Vec::with_capacity(count + 1);
         loop {
             match self.next_reply(&mut place).await? {
                 Reply::Pong => break,
@@ -161,7 +112,7 @@ impl Connection {
         if replies.is_empty() {
             return Ok(Quiet::Refused);
         }
-        if replies.len() != self.count + 1 || replies.pop() != Some(Reply::Good) {
+        if replies.len() != count + 1 || replies.pop() != Some(Reply::Good) {
             let reason = "the server answers a transaction in a way of its own";
             return Ok(Quiet::Loud(reason.to_owned()));
         }
@@ -192,6 +143,59 @@ impl Connection {
             if self.stream.read_buf(&mut self.received).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is made of a server's answers to a quiet transaction of `count` commands, and of those to
+    /// the transaction after it.
+    async fn quiet(count: usize, answers: &str) -> io::Result<(Quiet, Vec<Reply>)> {
+        let (stream, mut server) = tokio::io::duplex(1 << 20);
+        let mut connection = Connection { stream: Box::new(stream), received: Vec::new() };
+        let mut commands = Commands::default();
+        for _ in 0..count {
+            let _ = commands.push(|_| Ok::<_, ()>(()));
+        }
+        server.write_all(answers.as_bytes()).await?;
+        let first = connection.send_quietly(&mut commands).await?;
+        server.write_all(b"+OK\r\n*0\r\n").await?;
+        Ok((first, connection.send_aloud(&mut Commands::default()).await?))
+    }
+
+    #[tokio::test]
+    async fn quiet_transactions_tell_what_became_of_them() {
+        let good = || Reply::Good;
+        let wrong = || Reply::Error("WRONGTYPE x".to_owned());
+        let own = || Quiet::Loud("the server answers a transaction in a way of its own".to_owned());
+        for (count, answers, expected) in [
+            (0, "+OK +OK +PONG", Quiet::Done(vec![])),
+            (2, "+OK $3_1-0 $3_1-1 +OK +PONG", Quiet::Done(vec![good(), good()])),
+            (2, "+OK -WRONGTYPE_x $3_1-1 +OK +PONG", Quiet::Done(vec![wrong(), good()])),
+            (2, "+OK +PONG", Quiet::Refused),
+            // It may not use MULTI, so the commands were done one by one.
+            (1, "+OK $3_1-0 -ERR_x +OK +PONG", own()),
+            // It takes OFF, and does not heed it.
+            (1, "+OK +OK +QUEUED +QUEUED *2 +OK $3_1-0 +OK +PONG", own()),
+            (
+                1,
+                "-NOPERM_x +OK -NOPERM_x +QUEUED -EXECABORT_x -NOPERM_x +PONG",
+                Quiet::Loud("NOPERM x".to_owned()),
+            ),
+        ] {
+            let answers = answers.split(' ').map(|answer| match answer.split_once('_') {
+                Some((length, text)) if length.starts_with('$') => {
+                    format!("{length}\r\n{text}\r\n")
+                }
+                _ => format!("{}\r\n", answer.replace('_', " ")),
+            });
+            let (first, next) = quiet(count, &answers.collect::<String>()).await.unwrap();
+            assert_eq!(first, expected);
+            // Whatever it was, the next request has its own answers.
+            assert_eq!(next, [Reply::Good, Reply::Many(vec![])]);
         }
     }
 }

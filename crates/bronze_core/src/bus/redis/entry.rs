@@ -65,7 +65,9 @@ impl Entries {
         };
         let texts = |texts: &[&str]| {
             let mut bytes = Vec::new();
-            texts.iter().for_each(|text| put_text(&mut bytes, text.as_bytes()));
+            for text in texts {
+                put_text(&mut bytes, text.as_bytes());
+            }
             bytes
         };
         let trim = trim.iter().map(String::as_str);
