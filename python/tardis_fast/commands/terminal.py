@@ -77,6 +77,8 @@ def progress(
     )
     with Progress(*columns, console=console, transient=True) as bar:
         yield Step(bar, total)
+        # Who is done before the bar is drawn by itself sees it all the same.
+        bar.refresh()
 
 
 class _ConsoleHandler(logging.Handler):
