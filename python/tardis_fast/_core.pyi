@@ -168,6 +168,9 @@ class Publisher:
     def publish_events(self, events: Any) -> int:
         """Take encoded events, a pyarrow array of binary type, and return how many were taken."""
 
+    def publish_columns(self, batch: Any, *, case: str | None = None) -> int:
+        """Take a record batch in Bronze columns, and return how many events were taken."""
+
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until no event waits any more; `False` after `timeout` seconds."""
 

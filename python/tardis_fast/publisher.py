@@ -161,6 +161,8 @@ class Publisher:
             messages = messages.encode()
         if isinstance(messages, (bytes, bytearray, memoryview)):
             return core.publish_json(self._encoder, bytes(messages), ingest_micros=ingest_micros)
+        if _is_record_batch(messages):
+            return core.publish_columns(messages, case=case)
         batches = _arrow_batches(messages, case)
         if batches is not None:
             return sum(core.publish_events(events) for events in batches)
@@ -302,9 +304,14 @@ def _close_abandoned(
         log.join()
 
 
-def _arrow_batches(messages: object, case: str | None) -> "list[Any] | None":
-    """Return the arrays of events in Arrow data; `None` if it is something else."""
+def _is_record_batch(messages: object) -> bool:
     # Who has Arrow data has loaded pyarrow; others need not wait for it.
+    pyarrow = sys.modules.get("pyarrow")
+    return pyarrow is not None and isinstance(messages, pyarrow.RecordBatch)
+
+
+def _arrow_batches(messages: object, case: str | None) -> "list[Any] | None":
+    """Return the arrays of events in other Arrow data; `None` if it is something else."""
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is None:
         return None
@@ -312,8 +319,6 @@ def _arrow_batches(messages: object, case: str | None) -> "list[Any] | None":
         return [messages]
     if isinstance(messages, pyarrow.ChunkedArray):
         return list(messages.chunks)
-    if isinstance(messages, pyarrow.RecordBatch):
-        return [_core.batch_to_events(messages, case=case)]
     if isinstance(messages, pyarrow.Table):
         return [_core.batch_to_events(batch, case=case) for batch in messages.to_batches()]
     return None

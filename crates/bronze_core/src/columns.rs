@@ -43,5 +43,6 @@ pub use encode::{
     TakeRow, batch_to_events, buffer_to_events, event_batch_to_events, narrow_to_events,
     rows_to_events, wide_to_events,
 };
+pub(crate) use encode::{narrow_case, narrow_to_buffers};
 pub use error::{ColumnsError, FieldProblem};
 pub use schema::{narrow_schema, wide_schema};

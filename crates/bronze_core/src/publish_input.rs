@@ -1,9 +1,13 @@
-//! What can be published: chunks of JSON lines, and rows of encoded events. Both are cut into batches
-//! of a size that suits queue, spill and buses.
+//! What can be published: chunks of JSON lines, rows of encoded events, and Bronze columns. All are cut
+//! into batches of a size that suits queue, spill and buses.
 
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
 use market_data::Timestamp;
 use thiserror::Error;
 
+use crate::columns::{self, ColumnsError};
 use crate::encode::BronzeEncoder;
 use crate::event_batch::EventBuffer;
 use crate::event_view::{EventView, EventViewError};
@@ -16,7 +20,7 @@ use crate::publisher::Publisher;
 const BATCH_BYTES: usize = 128 * 1024;
 
 /// Why input was not published.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Error)]
 pub enum PublishError {
     /// A line is no message; nothing was published.
     #[error(transparent)]
@@ -29,6 +33,9 @@ pub enum PublishError {
         /// What is wrong with it.
         error: EventViewError,
     },
+    /// Columns are none of Bronze, or a row is no event; nothing was published.
+    #[error(transparent)]
+    Columns(#[from] ColumnsError),
     /// The publisher did not take all of it.
     #[error("{reason}; {accepted} events had been accepted before")]
     NotAccepted {
@@ -59,6 +66,30 @@ impl Publisher {
             }
         }
         batches.publish(&mut buffer)?;
+        Ok(batches.accepted)
+    }
+
+    /// Publishes the rows of Bronze columns and returns how many were accepted. Without a case, the
+    /// names of the columns tell which shape they have.
+    pub fn publish_columns(
+        &self,
+        batch: &RecordBatch,
+        case: Option<PayloadCase>,
+        keep_waiting: impl FnMut() -> bool,
+    ) -> Result<u64, PublishError> {
+        let case = match case {
+            None => columns::narrow_case(batch)?,
+            case => case,
+        };
+        let Some(case) = case else {
+            // Which case a row is of, and that it is of any, is seen by its event.
+            let events: ArrayRef = Arc::new(columns::wide_to_events(batch)?);
+            return self.publish_rows(&columns::event_bytes(&events)?, keep_waiting);
+        };
+        let mut batches = Batches { publisher: self, keep_waiting, accepted: 0 };
+        for mut buffer in columns::narrow_to_buffers(batch, case, BATCH_BYTES)? {
+            batches.publish(&mut buffer)?;
+        }
         Ok(batches.accepted)
     }
 

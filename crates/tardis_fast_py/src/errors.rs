@@ -67,7 +67,7 @@ pub(crate) fn not_started(error: StartError) -> PyErr {
 pub(crate) fn not_published(error: PublishError) -> PyErr {
     match error {
         PublishError::Line(error) => bad_message(error),
-        PublishError::Row { .. } => bad_events(error),
+        PublishError::Columns(_) | PublishError::Row { .. } => bad_events(error),
         PublishError::NotAccepted { .. } => TardisFastError::new_err(error.to_string()),
     }
 }

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use arrow_array::make_array;
+use arrow_array::{RecordBatch, make_array};
 use arrow_data::ArrayData;
 use arrow_pyarrow::{PyArrowType, ToPyArrow};
 use bronze_core::{Level, PublisherOptions, columns};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::columns::payload_case;
 use crate::encoder::{BronzeEncoder, ingest_time};
 use crate::errors::{bad_events, bad_option, bad_record_file, not_published, not_started};
 
@@ -55,6 +56,22 @@ impl Publisher {
             let rows = columns::event_bytes(&events).map_err(bad_events)?;
             self.publisher.publish_rows(&rows, keep_waiting).map_err(not_published)
         })?
+    }
+
+    /// Hands the rows of Bronze columns to every bus.
+    #[pyo3(signature = (batch, *, case=None))]
+    #[allow(clippy::needless_pass_by_value)] // an argument is converted into a value of its own
+    fn publish_columns(
+        &self,
+        py: Python<'_>,
+        batch: PyArrowType<RecordBatch>,
+        case: Option<&str>,
+    ) -> PyResult<u64> {
+        let case = case.map(payload_case).transpose()?;
+        interruptible(py, |keep_waiting| {
+            self.publisher.publish_columns(&batch.0, case, keep_waiting)
+        })?
+        .map_err(not_published)
     }
 
     /// Waits until nothing waits any more; says whether that came true in time.

@@ -83,16 +83,45 @@ fn narrow_writer(batch: &RecordBatch, case: PayloadCase) -> Result<impl RowWrite
     })
 }
 
+/// Rows of one case's narrow shape as events, in buffers that are full with so many bytes.
+pub(crate) fn narrow_to_buffers(
+    batch: &RecordBatch,
+    case: PayloadCase,
+    full: usize,
+) -> Result<Vec<EventBuffer>, ColumnsError> {
+    let write = narrow_writer(batch, case)?;
+    let new_buffer = || EventBuffer::with_capacity(full + full / 8);
+    let mut buffers = Vec::new();
+    let mut buffer = new_buffer();
+    for row in 0..batch.num_rows() {
+        write(row, &mut buffer.bytes)?;
+        buffer.finish_event(case);
+        if buffer.byte_len() >= full {
+            buffers.push(std::mem::replace(&mut buffer, new_buffer()));
+        }
+    }
+    buffers.push(buffer);
+    Ok(buffers)
+}
+
 /// Rows of whichever shape the columns' names tell.
 ///
 /// The two snapshot cases have the same columns, so their narrow shape cannot be told and needs
 /// [`narrow_to_events`].
 pub fn batch_to_events(batch: &RecordBatch) -> Result<BinaryArray, ColumnsError> {
+    match narrow_case(batch)? {
+        None => wide_to_events(batch),
+        Some(case) => narrow_to_events(batch, case),
+    }
+}
+
+/// The case whose narrow shape a batch has by the names of its columns; none if it is wide.
+pub(crate) fn narrow_case(batch: &RecordBatch) -> Result<Option<PayloadCase>, ColumnsError> {
     let names = names(batch);
     let mut payload_names = names.clone();
     payload_names.retain(|name| ENVELOPE.field(name).is_none());
     if payload_names.iter().any(|name| case_of(name).is_some()) {
-        return wide_to_events(batch);
+        return Ok(None);
     }
     let has = |case: PayloadCase, name: &str| fields::payload(case).field(name).is_some();
     check_names(
@@ -106,7 +135,7 @@ pub fn batch_to_events(batch: &RecordBatch) -> Result<BinaryArray, ColumnsError>
     let mut fitting = PayloadCase::ALL.to_vec();
     fitting.retain(|&case| payload_names.iter().all(|name| has(case, name)));
     match fitting.as_slice() {
-        &[case] => narrow_to_events(batch, case),
+        &[case] => Ok(Some(case)),
         cases => Err(ColumnsError::UnclearCase {
             fits: match cases {
                 [] => "no payload case".to_owned(),
