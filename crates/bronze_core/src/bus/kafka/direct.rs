@@ -156,8 +156,9 @@ impl Direct {
         request: Request,
     ) -> Answer {
         let answer = self.send_in_turn(&mut turn, settings, &request).await;
-        // Those behind must not overtake what will be sent again.
-        turn.pass(!goes_again(&answer));
+        // Those behind must not overtake what is on its way still, nor what will be sent again.
+        let is_well = turn.come().await && !goes_again(&answer);
+        turn.pass(is_well);
         answer
     }
 

@@ -10,6 +10,8 @@ use std::io::Write as _;
 use bytes::{BufMut as _, Bytes};
 use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
 
+use crate::wire;
+
 /// How the records of a batch are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Codec {
@@ -213,16 +215,9 @@ fn put_length(buffer: &mut Vec<u8>, length: usize) {
     put_varint(buffer, i64::try_from(length).unwrap_or(i64::MAX));
 }
 
-/// Kafka's signed varint: zigzag, then seven bits a byte.
+/// Kafka's signed varint: zigzag, then as Protobuf's.
 fn put_varint(buffer: &mut Vec<u8>, value: i64) {
-    let mut left = zigzag(value);
-    while left >= 0x80 {
-        #[allow(clippy::cast_possible_truncation)] // the lowest seven bits, as the format says
-        buffer.push(left as u8 | 0x80);
-        left >>= 7;
-    }
-    #[allow(clippy::cast_possible_truncation)] // less than 128
-    buffer.push(left as u8);
+    wire::put_varint(buffer, zigzag(value));
 }
 
 /// Bytes of a value with its length before it.
