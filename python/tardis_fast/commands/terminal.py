@@ -32,8 +32,8 @@ class Step:
             self._task = bar.add_task("", total=total, counts="")
 
     def name(self, name: str) -> None:
-        """Say what is being done now."""
-        self._update(description=name)
+        """Say what is being done now, and show it: it may be done before the bar is drawn again."""
+        self._update(description=name, refresh=True)
 
     def events(self, count: int) -> None:
         """Say that so many more events were taken in."""
@@ -77,8 +77,6 @@ def progress(
     )
     with Progress(*columns, console=console, transient=True) as bar:
         yield Step(bar, total)
-        # Who is done before the bar is drawn by itself sees it all the same.
-        bar.refresh()
 
 
 class _ConsoleHandler(logging.Handler):
