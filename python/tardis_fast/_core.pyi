@@ -12,6 +12,7 @@ __all__ = [
     "Computer",
     "ConfigError",
     "DeadLetterReader",
+    "EventBatches",
     "InvalidEventError",
     "InvalidMessageError",
     "Publisher",
@@ -117,6 +118,16 @@ def dataset_columns() -> dict[str, list[str]]:
     """Return the columns of each downloadable dataset, by its name."""
 
 @final
+class EventBatches:
+    """Encoded events, as `Publisher.publish` takes them without reading them again."""
+
+    def __len__(self) -> int:
+        """Return how many they are."""
+
+    def to_arrow(self) -> Any:
+        """Return them as one pyarrow array of binary type."""
+
+@final
 class RowReader:
     """Makes events from rows, and says which rows do not fit.
 
@@ -133,13 +144,13 @@ class RowReader:
         encoder: BronzeEncoder,
         max_event_bytes: int = 1_048_576,
     ) -> RowReader: ...
-    def read(self, batch: Any, *, ingest_micros: int | None = None) -> tuple[Any, Any]:
+    def read(self, batch: Any, *, ingest_micros: int | None = None) -> tuple[EventBatches, Any]:
         """Return the events of the rows, and a record batch of `row` and `reason` of the others.
 
         The last book change of a dataset waits: the next rows may belong to it.
         """
 
-    def finish(self, *, ingest_micros: int | None = None) -> tuple[Any, Any]:
+    def finish(self, *, ingest_micros: int | None = None) -> tuple[EventBatches, Any]:
         """Return the events of what waited for more rows."""
 
 @final
@@ -167,6 +178,9 @@ class Publisher:
 
     def publish_events(self, events: Any) -> int:
         """Take encoded events, a pyarrow array of binary type, and return how many were taken."""
+
+    def publish_batches(self, events: EventBatches) -> int:
+        """Take the events that a `RowReader` made, and return how many were taken."""
 
     def publish_columns(self, batch: Any, *, case: str | None = None) -> int:
         """Take a record batch in Bronze columns, and return how many events were taken."""

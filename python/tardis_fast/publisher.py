@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from typing_extensions import Self
 
 from tardis_fast import _core, bus_log
-from tardis_fast._core import ConfigError, InvalidMessageError, TardisFastError
+from tardis_fast._core import ConfigError, EventBatches, InvalidMessageError, TardisFastError
 from tardis_fast.bus_stats import (
     BusCheck,
     BusStats,
@@ -149,9 +149,9 @@ class Publisher:
 
         - normalized messages as JSON lines, `bytes` or `str`: the fast way for messages. If a line
           is none, `InvalidMessageError` names it and nothing of the chunk is published;
-        - a pyarrow array or chunked array of Bronze events, or a record batch or table in Bronze
-          columns, wide or narrow; book snapshots, grouped or not, have the same narrow columns, so
-          that `case` must say which they are;
+        - a pyarrow array or chunked array of Bronze events, what a `RowReader` made, or a record
+          batch or table in Bronze columns, wide or narrow; book snapshots, grouped or not, have the
+          same narrow columns, so that `case` must say which they are;
         - messages as dicts, which `json.dumps` turns into lines first: the slow way.
 
         Returns as soon as all of it is in memory or on disk.
@@ -161,6 +161,8 @@ class Publisher:
             messages = messages.encode()
         if isinstance(messages, (bytes, bytearray, memoryview)):
             return core.publish_json(self._encoder, bytes(messages), ingest_micros=ingest_micros)
+        if isinstance(messages, EventBatches):
+            return core.publish_batches(messages)
         if _is_record_batch(messages):
             return core.publish_columns(messages, case=case)
         batches = _arrow_batches(messages, case)

@@ -122,3 +122,11 @@ def test_unknown_payload_cases_are_refused() -> None:
         tardis_fast.TardisFastError, match="unknown payload case `trades`; valid are"
     ):
         tardis_fast.bronze_schema("trades")
+
+
+def test_rows_of_columns_give_the_events_that_made_them() -> None:
+    events = encode(SAMPLES)
+    reader = tardis_fast.RowReader("columns", encoder=tardis_fast.BronzeEncoder())
+    made, rejected = reader.read(tardis_fast.events_to_batch(events))
+    assert (len(made), rejected.num_rows) == (len(events), 0)
+    assert made.to_arrow() == events

@@ -52,6 +52,8 @@ def threads() -> set[str]:
 
 def test_everything_that_holds_messages_or_events_is_published(publisher: Publisher) -> None:
     encoded = events()
+    reader = tardis_fast.RowReader("bronze", encoder=tardis_fast.BronzeEncoder())
+    made, _ = reader.read(pa.record_batch([encoded], names=["event"]))
     chunks: list[Any] = [
         SAMPLES,
         bytearray(SAMPLES),
@@ -62,6 +64,7 @@ def test_everything_that_holds_messages_or_events_is_published(publisher: Publis
         pa.chunked_array([encoded.slice(0, 5), encoded.slice(5)]),
         tardis_fast.events_to_batch(encoded),
         pa.Table.from_batches([tardis_fast.events_to_batch(encoded)]),
+        made,
     ]
     assert [publisher.publish(chunk) for chunk in chunks] == [len(encoded)] * len(chunks)
     assert publisher.publish(b"") == publisher.publish([]) == 0

@@ -20,6 +20,7 @@
 //! On the way back null is the default of every field; texts may also be `LargeUtf8` or `Utf8View`,
 //! integers Int32 or Int64, lists `LargeList`, and times may be of any zone.
 
+mod bronze_rows;
 mod builders;
 mod cells;
 mod check;
@@ -31,18 +32,21 @@ mod fields;
 mod names;
 mod schema;
 mod slots;
+mod sound_rows;
 mod texts;
 
 pub use crate::wire::WireError;
+pub(crate) use bronze_rows::BronzeRows;
 pub(crate) use check::check_message;
 pub use check::{EventCheck, EventProblem};
 pub(crate) use decode::nullable_event_bytes;
 pub use decode::{event_bytes, events_by_case, events_to_narrow, events_to_wide};
 pub use decode_checked::{event_keys, events_to_checked};
 pub use encode::{
-    TakeRow, batch_to_events, buffer_to_events, event_batch_to_events, narrow_to_events,
-    rows_to_events, wide_to_events,
+    batch_to_events, buffer_to_events, event_batch_to_events, event_batches_to_events,
+    narrow_to_events, wide_to_events,
 };
-pub(crate) use encode::{narrow_case, narrow_to_buffers};
+pub(crate) use encode::{narrow_case, narrow_to_batches};
 pub use error::{ColumnsError, FieldProblem};
 pub use schema::{narrow_schema, wide_schema};
+pub(crate) use sound_rows::SoundRows;

@@ -4,6 +4,13 @@ use bytes::Bytes;
 
 use crate::payload_case::PayloadCase;
 
+/// Bytes after which the next batch begins, where events are cut into batches: a size that suits
+/// queue, spill and buses.
+pub(crate) const BATCH_BYTES: usize = 128 * 1024;
+
+/// A guess at an event's bytes, for buffers of about the right size.
+pub(crate) const EVENT_BYTES: usize = 192;
+
 /// One event's place in its batch.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -81,6 +88,11 @@ impl EventBuffer {
         self.finish_event(case);
     }
 
+    /// What was appended to `bytes` since the last event.
+    pub(crate) fn unfinished(&self) -> &[u8] {
+        &self.bytes[self.entries.last().map_or(0, |entry| entry.end)..]
+    }
+
     /// Makes what was appended to `bytes` since the last event an event.
     pub(crate) fn finish_event(&mut self, case: PayloadCase) {
         self.entries.push(Entry { end: self.bytes.len(), case });
@@ -105,6 +117,42 @@ impl EventBuffer {
         }
     }
 }
+
+/// Cuts events into batches as they come.
+#[derive(Debug)]
+pub(crate) struct BatchBuilder {
+    full: Vec<EventBatch>,
+    /// Where the next events go.
+    pub(crate) buffer: EventBuffer,
+}
+
+impl BatchBuilder {
+    /// Nothing yet; about so many events will come.
+    pub(crate) fn with_room(events: usize) -> Self {
+        let bytes = events.saturating_mul(EVENT_BYTES).min(ROOM_BYTES);
+        Self { full: Vec::new(), buffer: EventBuffer::with_capacity(bytes) }
+    }
+
+    /// Begins the next batch if this one is full.
+    #[inline]
+    pub(crate) fn cut(&mut self) {
+        if self.buffer.byte_len() >= BATCH_BYTES {
+            self.full.push(self.buffer.take_batch());
+            self.buffer = EventBuffer::with_capacity(ROOM_BYTES);
+        }
+    }
+
+    /// All batches; none is empty.
+    pub(crate) fn finish(mut self) -> Vec<EventBatch> {
+        if !self.buffer.is_empty() {
+            self.full.push(self.buffer.take_batch());
+        }
+        self.full
+    }
+}
+
+/// What a batch takes with its last event.
+const ROOM_BYTES: usize = BATCH_BYTES + BATCH_BYTES / 8;
 
 impl EventBatch {
     /// The events that lie one after the other in `bytes`, given each one's case and length;

@@ -9,15 +9,12 @@ use thiserror::Error;
 
 use crate::columns::{self, ColumnsError};
 use crate::encode::BronzeEncoder;
-use crate::event_batch::EventBuffer;
+use crate::event_batch::{BATCH_BYTES, EventBatch, EventBuffer};
 use crate::event_view::{EventView, EventViewError};
 use crate::intake::NotAccepted;
 use crate::json_lines::{JsonLineError, read_json_lines};
 use crate::payload_case::PayloadCase;
 use crate::publisher::Publisher;
-
-/// Bytes after which the next batch begins.
-const BATCH_BYTES: usize = 128 * 1024;
 
 /// Why input was not published.
 #[derive(Debug, Error)]
@@ -86,11 +83,18 @@ impl Publisher {
             let events: ArrayRef = Arc::new(columns::wide_to_events(batch)?);
             return self.publish_rows(&columns::event_bytes(&events)?, keep_waiting);
         };
-        let mut batches = Batches { publisher: self, keep_waiting, accepted: 0 };
-        for mut buffer in columns::narrow_to_buffers(batch, case, BATCH_BYTES)? {
-            batches.publish(&mut buffer)?;
-        }
-        Ok(batches.accepted)
+        self.publish_batches(&columns::narrow_to_batches(batch, case)?, keep_waiting)
+    }
+
+    /// Publishes batches, each as it is, and returns how many of their events were accepted.
+    pub fn publish_batches(
+        &self,
+        batches: &[EventBatch],
+        keep_waiting: impl FnMut() -> bool,
+    ) -> Result<u64, PublishError> {
+        let mut published = Batches { publisher: self, keep_waiting, accepted: 0 };
+        batches.iter().try_for_each(|batch| published.publish_batch(batch))?;
+        Ok(published.accepted)
     }
 
     /// Publishes encoded events and returns how many were accepted.
@@ -149,8 +153,11 @@ impl<W: FnMut() -> bool> Batches<'_, W> {
         if buffer.is_empty() {
             return Ok(());
         }
-        let batch = buffer.take_batch();
-        let published = self.publisher.publish(&batch, &mut self.keep_waiting);
+        self.publish_batch(&buffer.take_batch())
+    }
+
+    fn publish_batch(&mut self, batch: &EventBatch) -> Result<(), PublishError> {
+        let published = self.publisher.publish(batch, &mut self.keep_waiting);
         let accepted = self.accepted;
         self.accepted +=
             published.map_err(|reason| PublishError::NotAccepted { accepted, reason })?;

@@ -8,7 +8,7 @@ mod dataset;
 mod dataset_columns;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, BinaryArray, RecordBatch};
+use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use market_data::{BookChange, Message, Timestamp, read_message};
 use thiserror::Error;
@@ -16,9 +16,9 @@ use thiserror::Error;
 use dataset::DatasetRows;
 pub use dataset::{Dataset, UnknownDataset};
 
-use crate::columns::{self, ColumnsError, EventCheck, EventProblem};
+use crate::columns::{self, BronzeRows, ColumnsError, EventCheck, EventProblem, SoundRows};
 use crate::encode::BronzeEncoder;
-use crate::event_batch::EventBuffer;
+use crate::event_batch::{BatchBuilder, EventBatch};
 use crate::payload_case::PayloadCase;
 
 /// What the rows are.
@@ -46,8 +46,8 @@ pub struct Rejected {
 /// What became of rows.
 #[derive(Clone, Debug)]
 pub struct RowEvents {
-    /// The events.
-    pub events: BinaryArray,
+    /// The events, in batches of a size that suits publishing.
+    pub events: Vec<EventBatch>,
     /// The rows that gave none, in their order.
     pub rejected: Vec<Rejected>,
 }
@@ -133,23 +133,23 @@ impl RowReader {
     ) -> Result<RowEvents, RowsError> {
         let mut made = Made::new(self.check, 0);
         self.finish_change(&mut made, encoder, ingest)?;
-        made.into_events()
+        Ok(made.into_events())
     }
 
     fn read_events(&self, batch: &RecordBatch) -> Result<RowEvents, RowsError> {
         let events = only_column(batch, "Bronze events")?;
         let rows = columns::nullable_event_bytes(events)?;
-        let mut made = Made::new(self.check, 0);
+        let mut made = Made::new(self.check, rows.len());
         for (row, (event, checked)) in
             rows.iter().zip(self.check.check(rows.iter().copied())).enumerate()
         {
             match (event, checked) {
-                (Some(event), Ok(case)) => made.buffer.push(case, event),
+                (Some(event), Ok(case)) => made.push(case, event),
                 (_, Err(problem)) => made.reject(row, &problem),
                 (None, Ok(_)) => made.reject(row, &EventProblem::Null),
             }
         }
-        made.into_events()
+        Ok(made.into_events())
     }
 
     fn read_columns(
@@ -157,30 +157,19 @@ impl RowReader {
         batch: &RecordBatch,
         case: Option<PayloadCase>,
     ) -> Result<RowEvents, RowsError> {
-        let mut written = Vec::with_capacity(batch.num_rows());
-        let mut bytes = Vec::new();
-        columns::rows_to_events(batch, case, &mut |_, event| {
-            let start = bytes.len();
-            written.push(event.map(|event| {
-                bytes.extend_from_slice(event);
-                start..bytes.len()
-            }));
-        })?;
+        let rows = BronzeRows::new(batch, case)?;
+        let sound = SoundRows::of(&rows);
         let mut made = Made::new(self.check, batch.num_rows());
-        // What was not written is passed over by the check as well: it has a reason already.
-        let events = written.iter().flatten().map(|range| bytes.get(range.clone()));
-        let mut checked = self.check.check(events);
-        for (row, range) in written.iter().enumerate() {
-            match range {
-                Err(error) => made.reject(row, error),
-                Ok(range) => match checked.next() {
-                    Some(Ok(case)) => made.buffer.push(case, &bytes[range.clone()]),
-                    Some(Err(problem)) => made.reject(row, &problem),
-                    None => made.reject(row, &EventProblem::Null),
-                },
+        for row in 0..batch.num_rows() {
+            match rows.write(row, made.unfinished_event()) {
+                Err(error) => made.reject(row, &error),
+                Ok(Some(payload)) if sound.has(row, payload) => {
+                    made.finish_sound(row, rows.case(payload));
+                }
+                Ok(_) => made.finish_event(row),
             }
         }
-        made.into_events()
+        Ok(made.into_events())
     }
 
     fn read_json(
@@ -201,7 +190,7 @@ impl RowReader {
                 Err(error) => made.reject(row, &error),
             }
         }
-        made.into_events()
+        Ok(made.into_events())
     }
 
     fn read_dataset(
@@ -234,7 +223,7 @@ impl RowReader {
                 Ok(message) => made.encode(row, &message, encoder, ingest),
             }
         }
-        made.into_events()
+        Ok(made.into_events())
     }
 
     fn finish_change(
@@ -275,18 +264,53 @@ fn owned(change: BookChange<'_>) -> BookChange<'static> {
 /// Events made so far.
 struct Made {
     check: EventCheck,
-    buffer: EventBuffer,
+    batches: BatchBuilder,
     rejected: Vec<Rejected>,
 }
 
 impl Made {
     fn new(check: EventCheck, rows: usize) -> Self {
-        Self { check, buffer: EventBuffer::with_capacity(rows * 192), rejected: Vec::new() }
+        Self { check, batches: BatchBuilder::with_room(rows), rejected: Vec::new() }
     }
 
+    /// Where the next event is written, before it is finished or rejected.
+    fn unfinished_event(&mut self) -> &mut Vec<u8> {
+        &mut self.batches.buffer.bytes
+    }
+
+    /// Rejects a row, and what was written of its event.
     #[cold]
     fn reject(&mut self, row: usize, reason: &dyn std::fmt::Display) {
+        self.batches.buffer.truncate(self.batches.buffer.len());
         self.rejected.push(Rejected { row, reason: reason.to_string() });
+    }
+
+    /// Takes what was written as an event if it is one.
+    fn finish_event(&mut self, row: usize) {
+        match self.check.check_event(self.batches.buffer.unfinished()) {
+            Ok(case) => self.finish_checked(case),
+            Err(problem) => self.reject(row, &problem),
+        }
+    }
+
+    /// Takes what was written as an event, whose content is known to be good.
+    #[inline]
+    fn finish_sound(&mut self, row: usize, case: PayloadCase) {
+        match self.check.check_size(self.batches.buffer.unfinished()) {
+            Ok(()) => self.finish_checked(case),
+            Err(problem) => self.reject(row, &problem),
+        }
+    }
+
+    #[inline]
+    fn finish_checked(&mut self, case: PayloadCase) {
+        self.batches.buffer.finish_event(case);
+        self.batches.cut();
+    }
+
+    fn push(&mut self, case: PayloadCase, event: &[u8]) {
+        self.batches.buffer.push(case, event);
+        self.batches.cut();
     }
 
     fn encode(
@@ -308,21 +332,21 @@ impl Made {
         ingest: Timestamp,
     ) -> Result<(), EventProblem> {
         columns::check_message(message)?;
-        let (events, seq) = (self.buffer.len(), encoder.next_seq());
-        encoder.encode(message, ingest, &mut self.buffer);
-        let sizes = self.buffer.after(events).map(|event| self.check.check_size(event));
-        let checked = sizes.collect::<Result<(), _>>();
+        let buffer = &mut self.batches.buffer;
+        let (events, seq) = (buffer.len(), encoder.next_seq());
+        encoder.encode(message, ingest, buffer);
+        let checked = buffer.after(events).try_for_each(|event| self.check.check_size(event));
         if let Err(problem) = checked {
-            self.buffer.truncate(events);
+            buffer.truncate(events);
             encoder.rewind(seq);
             return Err(problem);
         }
+        self.batches.cut();
         Ok(())
     }
 
-    fn into_events(self) -> Result<RowEvents, RowsError> {
-        let events = columns::buffer_to_events(self.buffer)?;
-        Ok(RowEvents { events, rejected: self.rejected })
+    fn into_events(self) -> RowEvents {
+        RowEvents { events: self.batches.finish(), rejected: self.rejected }
     }
 }
 

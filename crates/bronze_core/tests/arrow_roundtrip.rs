@@ -2,6 +2,8 @@
 //! comes is read as `prost` reads it, or refused with its row and field.
 #![allow(clippy::unwrap_used)] // in what the tests share, too
 
+#[path = "arrow_roundtrip/checked_rows.rs"]
+mod checked_rows;
 #[path = "arrow_roundtrip/refusals.rs"]
 mod refusals;
 #[path = "arrow_roundtrip/values.rs"]

@@ -40,8 +40,13 @@ fn read(form: RowForm, batch: &RecordBatch) -> RowEvents {
     RowReader::new(form, MOST).read(batch, &mut encoder(), ingest()).unwrap()
 }
 
-fn json(events: &BinaryArray) -> Vec<String> {
-    let lines = decode_json_lines(events.iter().flatten(), false).unwrap();
+/// The events in one column.
+fn events(made: &RowEvents) -> BinaryArray {
+    columns::event_batches_to_events(&made.events).unwrap()
+}
+
+fn json(made: &RowEvents) -> Vec<String> {
+    let lines = decode_json_lines(events(made).iter().flatten(), false).unwrap();
     String::from_utf8(lines).unwrap().lines().map(str::to_owned).collect()
 }
 
@@ -55,7 +60,7 @@ fn dataset(dataset: Dataset, lines: &[&str]) -> Vec<String> {
     let made = reader.read(&csv(dataset, lines), &mut encoder, ingest()).unwrap();
     assert_eq!(reasons(&made), []);
     let rest = reader.finish(&mut encoder, ingest()).unwrap();
-    [json(&made.events), json(&rest.events)].concat()
+    [json(&made), json(&rest)].concat()
 }
 
 const TRADE: &str = r#"{"type":"trade","symbol":"XBTUSD","exchange":"bitmex","id":"1","price":7996,"amount":50,"side":"sell","timestamp":"2024-03-01T00:00:01.200Z","localTimestamp":"2024-03-01T00:00:01.200000Z"}"#;
@@ -75,7 +80,7 @@ fn messages_come_back_and_bad_texts_use_no_number() {
     let mut encoder = encoder();
     let mut reader = RowReader::new(RowForm::Json, MOST);
     let made = reader.read(&texts("value", &rows), &mut encoder, ingest()).unwrap();
-    assert_eq!(json(&made.events), [TRADE, TRADE]);
+    assert_eq!(json(&made), [TRADE, TRADE]);
     assert_eq!(encoder.next_seq(), 3);
     let reasons = reasons(&made);
     assert_eq!(reasons.iter().map(|(row, _)| *row).collect::<Vec<_>>(), [1, 2, 3, 4]);
@@ -92,30 +97,30 @@ fn an_event_that_is_too_large_is_left_out_by_every_form() {
     let mut encoder = encoder();
     let rows = texts("value", &[Some(&long), Some(TRADE)]);
     let made = reader.read(&rows, &mut encoder, ingest()).unwrap();
-    assert_eq!(json(&made.events), [TRADE]);
+    assert_eq!(json(&made), [TRADE]);
     assert_eq!(encoder.next_seq(), 2);
     assert!(reasons(&made)[0].1.ends_with("at most 1000 are allowed"));
 
-    let large = read(RowForm::Json, &texts("value", &[Some(&long), Some(TRADE)])).events;
+    let large = events(&read(RowForm::Json, &texts("value", &[Some(&long), Some(TRADE)])));
     let batch = columns::events_to_wide(&large).unwrap();
     let column: ArrayRef = Arc::new(large);
     let bronze = RecordBatch::try_from_iter([("event", column)]).unwrap();
     for (form, rows) in [(RowForm::Bronze, &bronze), (RowForm::Columns(None), &batch)] {
         let made = RowReader::new(form, 1_000).read(rows, &mut encoder, ingest()).unwrap();
-        assert_eq!((made.events.len(), made.rejected[0].row), (1, 0));
+        assert_eq!((events(&made).len(), made.rejected[0].row), (1, 0));
     }
 }
 
 #[test]
 fn events_pass_as_they_are_and_bad_ones_are_named() {
-    let good = read(RowForm::Json, &texts("value", &[Some(TRADE)])).events;
+    let good = events(&read(RowForm::Json, &texts("value", &[Some(TRADE)])));
     let mut cut = good.value(0).to_vec();
     cut.pop();
     let column =
         BinaryArray::from(vec![Some(good.value(0)), None, Some(&cut), Some(b"".as_slice())]);
     let column: ArrayRef = Arc::new(column);
     let made = read(RowForm::Bronze, &RecordBatch::try_from_iter([("event", column)]).unwrap());
-    assert_eq!(made.events, good);
+    assert_eq!(events(&made), good);
     let reasons = reasons(&made);
     assert_eq!(reasons[0], (1, "the event is null"));
     assert_eq!(reasons[1].0, 2);
@@ -125,7 +130,7 @@ fn events_pass_as_they_are_and_bad_ones_are_named() {
 
 #[test]
 fn columns_need_what_makes_an_event() {
-    let good = read(RowForm::Json, &texts("value", &[Some(TRADE); 5])).events;
+    let good = events(&read(RowForm::Json, &texts("value", &[Some(TRADE); 5])));
     let batch = columns::events_to_narrow(&good, PayloadCase::Trade).unwrap();
     let replace = |batch: &RecordBatch, name: &str, cells: Vec<Option<&str>>| {
         let place = batch.schema().index_of(name).unwrap();
@@ -139,7 +144,7 @@ fn columns_need_what_makes_an_event() {
     let side = Some("SIDE_BUY");
     let batch = replace(&batch, "side", vec![side, side, side, side, Some("SIDE_UP")]);
     let made = read(RowForm::Columns(Some(PayloadCase::Trade)), &batch);
-    assert_eq!(made.events.len(), 1);
+    assert_eq!(events(&made).len(), 1);
     assert_eq!(
         reasons(&made)[..3],
         [
@@ -149,6 +154,17 @@ fn columns_need_what_makes_an_event() {
         ]
     );
     assert!(reasons(&made)[3].1.contains("`SIDE_UP` is unknown"));
+}
+
+#[test]
+fn many_rows_are_cut_into_batches_in_their_order() {
+    let lines = (0..2_000).map(|id| TRADE.replace("\"1\"", &format!("\"{id}\"")));
+    let lines = lines.collect::<Vec<_>>();
+    let rows = lines.iter().map(|line| Some(line.as_str())).collect::<Vec<_>>();
+    let made = read(RowForm::Json, &texts("value", &rows));
+    assert!(made.events.len() > 1);
+    assert!(made.events.iter().all(|batch| !batch.is_empty() && batch.byte_len() < 150_000));
+    assert_eq!(json(&made), lines);
 }
 
 #[test]
@@ -232,13 +248,13 @@ fn levels_of_a_change_are_put_together_across_batches() {
         let batch = csv(Dataset::IncrementalBookL2, &lines);
         reader.read(&batch, &mut encoder, ingest()).unwrap()
     };
-    assert_eq!(read(&first).events.len(), 0);
+    assert_eq!(events(&read(&first)).len(), 0);
     let made = read(&second);
-    let change = &json(&made.events)[0];
+    let change = &json(&made)[0];
     assert!(change.contains(r#""isSnapshot":true,"bids":[{"price":1,"amount":5},{"price":2,"amount":5}],"asks":[{"price":3,"amount":5}]"#), "{change}");
     assert_eq!(reasons(&made), [(2, "side is `sideways`; expected bid or ask")]);
     let rest = reader.finish(&mut encoder, ingest()).unwrap();
-    assert!(json(&rest.events)[0].contains(r#""isSnapshot":false,"bids":[],"asks":[{"price":4"#));
+    assert!(json(&rest)[0].contains(r#""isSnapshot":false,"bids":[],"asks":[{"price":4"#));
 }
 
 #[test]
@@ -252,7 +268,7 @@ fn bad_cells_are_named_by_column() {
         "bitmex,XBTUSD,1709251201300000,1709251201300000,1,buy,one,1",
     ];
     let made = read(RowForm::Dataset(Dataset::Trades), &csv(Dataset::Trades, &rows));
-    assert_eq!(made.events.len(), 0);
+    assert_eq!(events(&made).len(), 0);
     assert_eq!(
         reasons(&made),
         [
@@ -268,7 +284,7 @@ fn bad_cells_are_named_by_column() {
 
 #[test]
 fn decoding_leaves_bad_rows_empty_and_in_their_place() {
-    let good = read(RowForm::Json, &texts("value", &[Some(TRADE)])).events;
+    let good = events(&read(RowForm::Json, &texts("value", &[Some(TRADE)])));
     let events = BinaryArray::from(vec![
         Some(good.value(0)),
         None,

@@ -27,6 +27,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(columns::events_by_case, module)?)?;
     module.add_function(wrap_pyfunction!(columns::batch_to_events, module)?)?;
     module.add_function(wrap_pyfunction!(columns::bronze_schema, module)?)?;
+    module.add_class::<rows::EventBatches>()?;
     module.add_class::<rows::RowReader>()?;
     module.add_function(wrap_pyfunction!(rows::events_to_checked_batch, module)?)?;
     module.add_function(wrap_pyfunction!(rows::event_keys, module)?)?;

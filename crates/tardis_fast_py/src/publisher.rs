@@ -14,6 +14,7 @@ use pyo3::types::PyDict;
 use crate::columns::payload_case;
 use crate::encoder::{BronzeEncoder, ingest_time};
 use crate::errors::{bad_events, bad_option, bad_record_file, not_published, not_started};
+use crate::rows::EventBatches;
 
 /// Publishes events to buses.
 #[pyclass(frozen, module = "tardis_fast._core")]
@@ -56,6 +57,14 @@ impl Publisher {
             let rows = columns::event_bytes(&events).map_err(bad_events)?;
             self.publisher.publish_rows(&rows, keep_waiting).map_err(not_published)
         })?
+    }
+
+    /// Hands events that a `RowReader` made to every bus.
+    fn publish_batches(&self, py: Python<'_>, events: &EventBatches) -> PyResult<u64> {
+        interruptible(py, |keep_waiting| {
+            self.publisher.publish_batches(&events.batches, keep_waiting)
+        })?
+        .map_err(not_published)
     }
 
     /// Hands the rows of Bronze columns to every bus.

@@ -1,11 +1,12 @@
-//! `RowReader`: rows of record batches into events, and which of them do not fit.
+//! `RowReader`: rows of record batches into events, and which of them do not fit; `EventBatches`: such
+//! events.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray, make_array};
 use arrow_data::ArrayData;
 use arrow_pyarrow::{PyArrowType, ToPyArrow};
-use bronze_core::{Dataset, RowEvents, RowForm, RowsError, columns};
+use bronze_core::{Dataset, EventBatch, RowEvents, RowForm, RowsError, columns};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -20,7 +21,26 @@ pub(crate) struct RowReader {
     encoder: Py<BronzeEncoder>,
 }
 
-type EventsAndRejected<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+/// Encoded events in batches, as a publisher takes them.
+#[pyclass(frozen, module = "tardis_fast._core")]
+pub(crate) struct EventBatches {
+    pub(crate) batches: Vec<EventBatch>,
+}
+
+#[pymethods]
+impl EventBatches {
+    fn __len__(&self) -> usize {
+        self.batches.iter().map(EventBatch::len).sum()
+    }
+
+    /// The events as one array.
+    fn to_arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let events = py.detach(|| columns::event_batches_to_events(&self.batches));
+        events.map_err(bad_events)?.to_data().to_pyarrow(py)
+    }
+}
+
+type EventsAndRejected<'py> = (EventBatches, Bound<'py, PyAny>);
 
 #[pymethods]
 impl RowReader {
@@ -91,7 +111,7 @@ fn events_and_rejected(
     let reasons: StringArray = rejected.into_iter().map(|rejected| Some(rejected.reason)).collect();
     let columns: [(&str, ArrayRef); 2] = [("row", Arc::new(rows)), ("reason", Arc::new(reasons))];
     let rejected = RecordBatch::try_from_iter(columns).map_err(bad_events)?;
-    Ok((events.to_data().to_pyarrow(py)?, rejected.to_pyarrow(py)?))
+    Ok((EventBatches { batches: events }, rejected.to_pyarrow(py)?))
 }
 
 /// The record batch of `events`, row by row, and why a row is empty.

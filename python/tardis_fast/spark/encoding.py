@@ -110,7 +110,8 @@ class _Encoder:
         events, _ = reader.finish()
         yield self._batch(events)
 
-    def _batch(self, events: pa.Array) -> pa.RecordBatch:
+    def _batch(self, made: _core.EventBatches) -> pa.RecordBatch:
+        events = made.to_arrow()
         columns = [events, *_core.event_keys(events).columns]
         nulls = [pa.nulls(len(events), field.type) for field in list(self._schema)[len(columns) :]]
         return pa.RecordBatch.from_arrays([*columns, *nulls], schema=self._schema)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tardis_fast._core import ConfigError, DeadLetterReader, TardisFastError
+from tardis_fast._core import ConfigError, DeadLetterReader, EventBatches, TardisFastError
 from tardis_fast.options import DeliveryOptions, Settings
 from tardis_fast.options.settings import NO_BUS
 from tardis_fast.publisher import Publisher
@@ -104,7 +104,7 @@ class ProcessPublisher:
         self._publisher.flush()
         self._before = self._publisher.stats()
 
-    def publish(self, events: pa.Array) -> None:
+    def publish(self, events: EventBatches) -> None:
         """Hand over events; waits while there is no room for them."""
         self._publisher.publish(events)
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from pyspark.sql.types import BinaryType, StringType
 
 from tardis_fast import _core
@@ -50,11 +49,12 @@ class RowForm:
 
     def select(self, df: DataFrame) -> DataFrame:
         """Return the columns that are read, in their order."""
-        columns = [F.col(f"`{name}`") for name in self.columns]
         if self.form == "csv":
-            pairs = zip(columns, self._places, strict=True)
-            columns = [column.cast("string").alias(place) for column, place in pairs]
-        return df.select(*columns)
+            pairs = zip(self.columns, self._places, strict=True)
+            return df.selectExpr(*(f"CAST({_quoted(name)} AS STRING) {to}" for name, to in pairs))
+        if list(self.columns) == df.columns:
+            return df
+        return df.selectExpr(*map(_quoted, self.columns))
 
     def select_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch as the core reads it, of what `select` gave or of all columns."""
@@ -69,6 +69,10 @@ class RowForm:
         return _core.RowReader(
             self.form, self.kind, encoder=encoder, max_event_bytes=max_event_bytes
         )
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def form_of(df: DataFrame, given: str = "auto", column: str | None = None) -> RowForm:

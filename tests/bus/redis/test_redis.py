@@ -349,7 +349,11 @@ def test_tls(
         checks = [*check_buses(redis=parts), *check_buses(redis=url)]
         assert [check.ok for check in checks] == [False, False]
         assert all("UnknownIssuer" in str(check.error) for check in checks)
-        monkeypatch.setenv("SSL_CERT_FILE", str(broker.certificates.authority))
+        # That another authority cannot be read does no harm.
+        bundle = tmp_path / "authorities.pem"
+        unreadable = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+        bundle.write_text(unreadable + broker.certificates.authority.read_text("utf-8"), "utf-8")
+        monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
         for number, redis in enumerate((parts, url)):
             assert publish(redis, tmp_path / str(number), trade("S", number)) == []
             checks += check_buses(redis=redis)

@@ -9,14 +9,14 @@ use std::ops::{Range, RangeInclusive};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Int64Array, ListArray, MapArray, StringArray,
+    Array, ArrayRef, BooleanArray, Int64Array, LargeStringArray, ListArray, MapArray, StringArray,
     TimestampMicrosecondArray,
 };
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
 use super::error::{ColumnsError, Fault, FieldProblem};
-use super::fields::{Kind, LEVEL, Message};
+use super::fields::{Field, Kind, LEVEL, Message};
 use super::names::check_names;
 use crate::wire;
 
@@ -49,6 +49,19 @@ impl MessageCells {
         Ok(Self { message, cells })
     }
 
+    /// The columns that are there, with their fields.
+    pub(super) fn by_field(&self) -> impl Iterator<Item = (&'static Field, &Cells)> {
+        self.cells.iter().map(|(number, cells)| {
+            let (_, position) = self.message.reading(*number);
+            (&self.message.fields[position], cells)
+        })
+    }
+
+    /// The column of the field with a name; none if it is null in all rows.
+    pub(super) fn of_field(&self, name: &str) -> Option<&Cells> {
+        self.by_field().find(|(field, _)| field.name == name).map(|(_, cells)| cells)
+    }
+
     /// Appends a row's fields.
     #[inline]
     pub(super) fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), Fault> {
@@ -63,7 +76,7 @@ impl MessageCells {
 
 /// A column by what its field holds.
 #[derive(Debug)]
-enum Cells {
+pub(super) enum Cells {
     Text(StringArray),
     OptionalText(StringArray),
     Bool(BooleanArray),
@@ -221,14 +234,14 @@ fn write_meta(
 
 /// A cell's text; null is empty.
 #[inline]
-fn text(texts: &StringArray, row: usize) -> &str {
+pub(super) fn text(texts: &StringArray, row: usize) -> &str {
     if texts.is_valid(row) { texts.value(row) } else { "" }
 }
 
 /// Where a row's items are; null has none.
 #[inline]
 #[allow(clippy::cast_sign_loss)] // offsets are never negative
-fn items(column: &impl Array, offsets: &[i32], row: usize) -> Range<usize> {
+pub(super) fn items(column: &impl Array, offsets: &[i32], row: usize) -> Range<usize> {
     if column.is_valid(row) { offsets[row] as usize..offsets[row + 1] as usize } else { 0..0 }
 }
 
@@ -248,11 +261,21 @@ fn enum_number(text: &str, names: &'static [&'static str]) -> Result<i64, FieldP
 fn texts(column: &ArrayRef, path: impl Fn() -> String) -> Result<StringArray, ColumnsError> {
     match column.data_type() {
         DataType::Utf8 => Ok(column.as_string::<i32>().clone()),
-        DataType::LargeUtf8 => Ok(column.as_string::<i64>().iter().collect()),
+        DataType::LargeUtf8 => {
+            let large = column.as_string::<i64>();
+            Ok(narrowed(large).unwrap_or_else(|| large.iter().collect()))
+        }
         DataType::Utf8View => Ok(column.as_string_view().iter().collect()),
         DataType::Null => Ok(StringArray::new_null(column.len())),
         _ => Err(mistyped(column, path, "Utf8, LargeUtf8 or Utf8View")),
     }
+}
+
+/// The same texts with offsets of 32 bits, if these reach and Arrow finds nothing wrong with the texts.
+fn narrowed(large: &LargeStringArray) -> Option<StringArray> {
+    let offsets = large.offsets().iter().map(|offset| i32::try_from(*offset).ok());
+    let offsets = OffsetBuffer::new(offsets.collect::<Option<Vec<_>>>()?.into());
+    StringArray::try_new(offsets, large.values().clone(), large.nulls().cloned()).ok()
 }
 
 fn numbers(column: &ArrayRef, path: impl Fn() -> String) -> Result<Int64Array, ColumnsError> {

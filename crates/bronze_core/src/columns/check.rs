@@ -89,7 +89,12 @@ impl EventCheck {
         })
     }
 
-    /// Checks the bytes of an event that was made from a message which [`check_message`] let pass.
+    /// Checks a single event; many are checked faster together.
+    pub(crate) fn check_event(self, event: &[u8]) -> Result<PayloadCase, EventProblem> {
+        self.check_one(Some(event), &mut EventSlots::new())
+    }
+
+    /// Checks the bytes of an event whose content is known to be good.
     pub(crate) fn check_size(self, event: &[u8]) -> Result<(), EventProblem> {
         let (bytes, most) = (event.len(), self.most_bytes);
         if bytes > most { Err(EventProblem::Oversize { bytes, most }) } else { Ok(()) }
@@ -158,7 +163,8 @@ fn number_problem(kind: Kind, slot: &Slot<'_>) -> Option<FieldProblem> {
 }
 
 fn check_payload(case: PayloadCase, slots: &MessageSlots<'_>) -> Result<(), EventProblem> {
-    let needed = needed_texts(case, slots);
+    let has_side = slots.filled().any(|(field, slot)| field.name == "side" && slot.number > 0);
+    let needed = needed_texts(case, has_side);
     for (field, slot) in slots.filled() {
         match field.kind {
             Kind::Text if slot.text.is_empty() && needed.contains(&field.name) => {
@@ -183,15 +189,11 @@ fn check_payload(case: PayloadCase, slots: &MessageSlots<'_>) -> Result<(), Even
 }
 
 /// The texts without which a payload says nothing; a number that the venue could not give is `NaN`.
-fn needed_texts(case: PayloadCase, slots: &MessageSlots<'_>) -> &'static [&'static str] {
+pub(super) fn needed_texts(case: PayloadCase, has_side: bool) -> &'static [&'static str] {
     match case {
         PayloadCase::Trade | PayloadCase::Liquidation => &["price_str", "qty_str"],
         // Without a side it carries both sides, or is an empty change.
-        PayloadCase::BookChange
-            if slots.filled().any(|(field, slot)| field.name == "side" && slot.number > 0) =>
-        {
-            &["price_str", "qty_str"]
-        }
+        PayloadCase::BookChange if has_side => &["price_str", "qty_str"],
         PayloadCase::TradeBar => &["open_str", "high_str", "low_str", "close_str", "volume_str"],
         _ => &[],
     }
@@ -206,7 +208,7 @@ fn check_decimal(slots: &MessageSlots<'_>, field: &str, text: &[u8]) -> Result<(
 }
 
 /// Whether a text is a decimal as Bronze writes them: plain digits, or what is not a number.
-fn is_decimal(text: &[u8]) -> bool {
+pub(super) fn is_decimal(text: &[u8]) -> bool {
     let number = text.strip_prefix(b"-").unwrap_or(text);
     let whole = number.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let is_plain = match &number[whole..] {
@@ -224,10 +226,12 @@ fn check_age(slots: &MessageSlots<'_>, field: &str, slot: &Slot<'_>) -> Result<(
 }
 
 fn check_micros(micros: i64, field: impl Fn() -> String) -> Result<(), EventProblem> {
-    if (OLDEST_MICROS..YOUNGEST_MICROS).contains(&micros) {
-        return Ok(());
-    }
-    Err(EventProblem::Time { field: field(), micros })
+    if is_plausible(micros) { Ok(()) } else { Err(EventProblem::Time { field: field(), micros }) }
+}
+
+/// Whether a time can be one of market data.
+pub(super) fn is_plausible(micros: i64) -> bool {
+    (OLDEST_MICROS..YOUNGEST_MICROS).contains(&micros)
 }
 
 /// Checks a message as [`EventCheck`] checks its events, but for their size.

@@ -25,16 +25,34 @@ pub(crate) fn time(micros: i64) -> Timestamp {
 
 /// Any values that survive the round trip: whole microseconds, and no uint64 past an i64.
 fn any_values() -> impl Strategy<Value = Values> {
-    let number = prop_oneof![Just(0), 0..6_u64, any::<u64>(), Just(u64::MAX)];
     let micros = prop_oneof![Just(0), -2_000_000..2_000_000_i64, any::<i64>(), Just(i64::MIN)];
-    let text = || prop_oneof![Just(String::new()), "[0-9.]{1,9}", any::<String>()];
+    let text = prop_oneof![Just(String::new()), "[0-9.]{1,9}", any::<String>()];
+    values_of(text, option::of(micros.prop_map(time)))
+}
+
+/// Values of which most are such as exchanges send.
+fn usual_values() -> impl Strategy<Value = Values> {
+    let micros = prop_oneof![
+        40 => 946_684_800_000_000..4_102_444_800_000_000_i64,
+        1 => Just(4_102_444_800_000_000),
+        1 => any::<i64>(),
+    ];
+    let text = prop_oneof![40 => "-?[0-9]{1,5}(\\.[0-9]{1,3})?", 1 => Just(String::new()), 1 => "é|NaN|1e5"];
+    values_of(text, option::weighted(0.97, micros.prop_map(time)))
+}
+
+fn values_of(
+    text: impl Strategy<Value = String> + Clone,
+    time: impl Strategy<Value = Option<Timestamp>>,
+) -> impl Strategy<Value = Values> {
+    let number = prop_oneof![Just(0), 0..6_u64, any::<u64>(), Just(u64::MAX)];
     (
-        vec(text(), 1..12),
+        vec(text.clone(), 1..12),
         vec(number, 1..9),
-        vec(option::of(micros.prop_map(time)), 1..5),
-        vec((text(), text()), 0..50),
-        btree_map(text(), text(), 0..6),
-        option::of(vec(text(), 0..4)),
+        vec(time, 1..5),
+        vec((text.clone(), text.clone()), 0..50),
+        btree_map(text.clone(), text.clone(), 0..6),
+        option::of(vec(text, 0..4)),
     )
         .prop_map(|(texts, numbers, times, levels, meta, symbols)| Values {
             texts,
@@ -49,8 +67,20 @@ fn any_values() -> impl Strategy<Value = Values> {
 
 /// Events of any case, or of none, that draw from the same values.
 pub(crate) fn any_events(count: Range<usize>) -> impl Strategy<Value = Vec<NormalizedEvent>> {
+    events_of(any_values(), count)
+}
+
+/// The same, of which many are good and many are not.
+pub(crate) fn usual_events(count: Range<usize>) -> impl Strategy<Value = Vec<NormalizedEvent>> {
+    events_of(usual_values(), count)
+}
+
+fn events_of(
+    values: impl Strategy<Value = Values>,
+    count: Range<usize>,
+) -> impl Strategy<Value = Vec<NormalizedEvent>> {
     let case = option::weighted(0.95, prop::sample::select(&PayloadCase::ALL[..]));
-    (vec(case, count), any_values())
+    (vec(case, count), values)
         .prop_map(|(cases, mut values)| cases.into_iter().map(|case| values.event(case)).collect())
 }
 

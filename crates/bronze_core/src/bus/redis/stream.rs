@@ -71,12 +71,12 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
 
 fn tls_connector() -> Result<TlsConnector, RedisError> {
     let mut found = rustls_native_certs::load_native_certs();
-    if let Some(error) = found.errors.pop() {
-        return Err(io::Error::other(error).into());
-    }
     let mut roots = RootCertStore::empty();
-    for certificate in found.certs {
-        roots.add(certificate).map_err(io::Error::other)?;
+    // One that cannot be read is no reason to do without all others.
+    let (usable, _) = roots.add_parsable_certificates(found.certs);
+    if usable == 0 {
+        let none = || io::Error::other("the system has no certificate that can be read");
+        return Err(found.errors.pop().map_or_else(none, io::Error::other).into());
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
