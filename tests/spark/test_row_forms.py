@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import re
@@ -195,6 +196,20 @@ def test_bad_rows_are_set_aside_with_the_reason(spark: SparkSession, tmp_path: P
         rows, session="first", on_error="quarantine", max_event_bytes=4_096
     ).collect()
     assert [without_size(row.encode_error) for row in checked if row.event is None] == reasons
+
+
+def test_messages_that_are_no_utf8_are_set_aside(spark: SparkSession, tmp_path: Path) -> None:
+    good = [trade_line(number).encode() for number in (1, 2)]
+    broken = good[0].replace(b'"type"', b'"type\xff"')
+    file = tmp_path / "messages.jsonl"
+    file.write_bytes(b"\n".join([good[0], broken, good[1]]))
+    quarantine = str(tmp_path / "quarantine")
+    publish(spark.read.text(str(file)), lake=lake(tmp_path / "lake"), quarantine=quarantine)
+    assert [message["id"] for message in sent(tmp_path / "lake")] == ["1", "2"]
+    (found,) = spark.read.parquet(quarantine).where("kind = 'quarantine'").collect()
+    assert found.row == 1
+    assert "UTF-8" in found.reason
+    assert base64.b64decode(json.loads(found.content)["value"]) == broken
 
 
 def test_columns_with_nulls_are_set_aside(spark: SparkSession, tmp_path: Path) -> None:

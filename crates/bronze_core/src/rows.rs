@@ -28,7 +28,7 @@ pub enum RowForm {
     Bronze,
     /// The wide shape of Bronze, or the narrow one of a case.
     Columns(Option<PayloadCase>),
-    /// Normalized messages as JSON text, in the only column.
+    /// Normalized messages as JSON, text or its bytes, in the only column.
     Json,
     /// A downloadable dataset, all columns as text.
     Dataset(Dataset),
@@ -185,7 +185,7 @@ impl RowReader {
                 made.reject(row, &"the message is null");
                 continue;
             };
-            match read_message(line.trim().as_bytes()) {
+            match read_message(line.trim_ascii()) {
                 Ok(message) => made.encode(row, &message, encoder, ingest),
                 Err(error) => made.reject(row, &error),
             }
@@ -362,11 +362,18 @@ fn only_column<'a>(
     Err(RowsError::OneColumn { expected, found: names.join(", ") })
 }
 
-fn texts(column: &dyn Array) -> Result<Vec<Option<&str>>, RowsError> {
+/// The bytes of texts; those that come as bytes need not be UTF-8.
+fn texts(column: &dyn Array) -> Result<Vec<Option<&[u8]>>, RowsError> {
+    fn bytes(text: Option<&str>) -> Option<&[u8]> {
+        text.map(str::as_bytes)
+    }
     match column.data_type() {
-        DataType::Utf8 => Ok(column.as_string::<i32>().iter().collect()),
-        DataType::LargeUtf8 => Ok(column.as_string::<i64>().iter().collect()),
-        DataType::Utf8View => Ok(column.as_string_view().iter().collect()),
+        DataType::Utf8 => Ok(column.as_string::<i32>().iter().map(bytes).collect()),
+        DataType::LargeUtf8 => Ok(column.as_string::<i64>().iter().map(bytes).collect()),
+        DataType::Utf8View => Ok(column.as_string_view().iter().map(bytes).collect()),
+        DataType::Binary => Ok(column.as_binary::<i32>().iter().collect()),
+        DataType::LargeBinary => Ok(column.as_binary::<i64>().iter().collect()),
+        DataType::BinaryView => Ok(column.as_binary_view().iter().collect()),
         found => Err(RowsError::OneColumn { expected: "text", found: found.to_string() }),
     }
 }

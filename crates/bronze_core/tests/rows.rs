@@ -91,6 +91,19 @@ fn messages_come_back_and_bad_texts_use_no_number() {
 }
 
 #[test]
+fn messages_may_come_as_bytes_and_those_that_are_no_text_are_named() {
+    let broken = [&TRADE.as_bytes()[..30], b"\xff", &TRADE.as_bytes()[30..]].concat();
+    let rows = vec![Some(TRADE.as_bytes()), Some(&broken), None, Some(TRADE.as_bytes())];
+    let column: ArrayRef = Arc::new(BinaryArray::from(rows));
+    let made = read(RowForm::Json, &RecordBatch::try_from_iter([("value", column)]).unwrap());
+    assert_eq!(json(&made), [TRADE, TRADE]);
+    let reasons = reasons(&made);
+    assert_eq!(reasons.iter().map(|(row, _)| *row).collect::<Vec<_>>(), [1, 2]);
+    assert!(reasons[0].1.contains("UTF-8"), "{}", reasons[0].1);
+    assert_eq!(reasons[1].1, "the message is null");
+}
+
+#[test]
 fn an_event_that_is_too_large_is_left_out_by_every_form() {
     let long = TRADE.replace("\"1\"", &format!("\"{}\"", "9".repeat(3_000)));
     let mut reader = RowReader::new(RowForm::Json, 1_000);

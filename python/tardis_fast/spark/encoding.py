@@ -97,7 +97,7 @@ class _Encoder:
         rejects = len(self._schema) > len(_EVENTS)
         for batch in batches:
             batch = self._form.select_batch(batch)  # noqa: PLW2901 - the same, as it is read
-            events, bad = reader.read(batch)
+            events, bad = reader.read(self._form.readable(batch))
             found = rejected.of_batch(batch, bad)
             if not rejects:
                 rejected.refuse(found)

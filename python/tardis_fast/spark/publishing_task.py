@@ -57,7 +57,7 @@ class PublishingTask:
                 publisher = ProcessPublisher.of(self._settings)
                 publisher.start_task()
             batch = self._form.select_batch(batch)  # noqa: PLW2901 - the same, as it is read
-            events, bad = reader.read(batch)
+            events, bad = reader.read(self._form.readable(batch))
             found = rejected.of_batch(batch, bad)
             if found and not self._quarantines:
                 rejected.refuse(found)

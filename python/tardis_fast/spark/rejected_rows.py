@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from tardis_fast._core import InvalidEventError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from tardis_fast.spark.arrow_schemas import text_bytes
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,8 @@ class RejectedRows:
         if not rejected.num_rows:
             return []
         places, reasons = rejected.column("row"), rejected.column("reason").to_pylist()
-        contents = batch.take(places).to_pylist()
+        taken = batch.take(places)
+        contents = [_content(taken.slice(place, 1)) for place in range(len(places))]
         return [
             RejectedRow(first + place, reason, json.dumps(content, default=_text))
             for place, reason, content in zip(places.to_pylist(), reasons, contents, strict=True)
@@ -52,6 +52,17 @@ class RejectedRows:
                 f"partition {self._partition}, row {first.row}: {first.reason}; correct such rows, "
                 f"or {self._remedy}: {first.content[:200]}"
             )
+
+
+def _content(row: pa.RecordBatch) -> dict[str, object]:
+    """Return what a row holds; texts that are none as bytes."""
+    try:
+        (content,) = row.to_pylist()
+    except UnicodeDecodeError:
+        columns = [text_bytes(column) for column in row.columns]
+        (content,) = pa.RecordBatch.from_arrays(columns, names=row.schema.names).to_pylist()
+    known: dict[str, object] = content
+    return known
 
 
 def _text(value: object) -> str:

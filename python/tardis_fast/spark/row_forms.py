@@ -10,7 +10,7 @@ from pyspark.sql.types import BinaryType, StringType
 
 from tardis_fast import _core
 from tardis_fast._core import PAYLOAD_CASES, ConfigError, InvalidEventError
-from tardis_fast.spark.arrow_schemas import arrow_schema
+from tardis_fast.spark.arrow_schemas import arrow_schema, text_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,6 +63,18 @@ class RowForm:
         if self.form == "csv":
             columns = [column.cast(pa.string()) for column in columns]
         return pa.RecordBatch.from_arrays(columns, names=list(self.columns))
+
+    def readable(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a selected batch as it goes to the core.
+
+        A text that is no UTF-8, as Kafka and text files may hold, would fail its whole batch; the
+        bytes of messages are checked row by row.
+        """
+        if self.form != "json":
+            return batch
+        return pa.RecordBatch.from_arrays(
+            [text_bytes(column) for column in batch.columns], names=list(self.columns)
+        )
 
     def reader(self, encoder: _core.BronzeEncoder, max_event_bytes: int) -> _core.RowReader:
         """Return a reader of such rows."""
@@ -160,7 +172,7 @@ def _check(schema: StructType, form: RowForm) -> None:
         raise _mismatch(schema, f"column `{missing[0]}` is not there" if missing else "no column")
     try:
         empty = pa.RecordBatch.from_pylist([], schema=arrow_schema(schema))
-        form.reader(_core.BronzeEncoder(), 1).read(form.select_batch(empty))
+        form.reader(_core.BronzeEncoder(), 1).read(form.readable(form.select_batch(empty)))
     except (InvalidEventError, TypeError, pa.ArrowNotImplementedError) as error:
         raise _mismatch(schema, str(error)) from None
 
