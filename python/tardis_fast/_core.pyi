@@ -27,6 +27,7 @@ __all__ = [
     "bronze_schema",
     "can_subscribe",
     "check_buses",
+    "check_options",
     "dataset_columns",
     "decode_to_json",
     "event_keys",
@@ -216,6 +217,9 @@ class DeadLetterReader:
     def __new__(cls, path: str | PathLike[str]) -> DeadLetterReader: ...
     def __iter__(self) -> DeadLetterReader: ...
     def __next__(self) -> Any: ...
+
+def check_options(options: str) -> None:
+    """Raise `ConfigError` if `options`, those of `Publisher`, are wrong; nothing is connected."""
 
 def check_buses(options: str) -> str:
     """Check `options` and try every connection; returns a JSON list with an object per bus."""

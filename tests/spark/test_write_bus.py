@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -57,15 +58,16 @@ def test_a_stream_is_written(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "refusal"),
     [
-        ({"lake-dirr": "x"}, "did you mean `lake-dir`"),
+        ({"lake-dirr": "never"}, "did you mean `lake-dir`"),
         ({}, "no bus is configured"),
-        ({"lake-dir": "x", "input": "csv:trades"}, "is not there"),
+        ({"lake-dir": "never", "input": "csv:trades"}, "is not there"),
     ],
 )
 def test_options_are_checked(spark: SparkSession, options: dict[str, str], refusal: str) -> None:
     writer = trades(spark, 1).write.format("tardis_bus").mode("append")
     with pytest.raises(Exception, match=refusal):
         writer.options(**options).save()
+    assert not os.path.lexists("never")
 
 
 def test_a_bus_is_not_overwritten(spark: SparkSession) -> None:

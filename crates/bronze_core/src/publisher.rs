@@ -70,6 +70,11 @@ impl PublisherOptions {
         Ok(Self { delivery, buses: object.into_iter().collect() })
     }
 
+    /// Checks everything that can be without connecting, and does nothing else.
+    pub fn validate(self) -> Result<(), ConfigError> {
+        self.prepare(&Notices::default()).map(drop)
+    }
+
     /// Checks everything, without I/O.
     fn prepare(self, notices: &Notices) -> Result<Vec<Box<dyn PreparedBus>>, ConfigError> {
         self.delivery.validate()?;

@@ -35,6 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<publisher::Publisher>()?;
     module.add_class::<publisher::DeadLetterReader>()?;
     module.add_function(wrap_pyfunction!(publisher::check_buses, module)?)?;
+    module.add_function(wrap_pyfunction!(publisher::check_options, module)?)?;
     module.add_class::<computer::Computer>()?;
     module.add_class::<archive::Archive>()?;
     module.add_class::<session::Session>()?;

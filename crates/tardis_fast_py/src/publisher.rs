@@ -125,6 +125,12 @@ impl Publisher {
     }
 }
 
+/// Validates options, and does nothing else.
+#[pyfunction]
+pub(crate) fn check_options(options: &str) -> PyResult<()> {
+    PublisherOptions::from_json(options).and_then(PublisherOptions::validate).map_err(bad_option)
+}
+
 /// Validates options and tries every connection; the outcomes as JSON.
 #[pyfunction]
 pub(crate) fn check_buses(py: Python<'_>, options: &str) -> PyResult<String> {

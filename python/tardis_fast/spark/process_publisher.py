@@ -16,7 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tardis_fast._core import ConfigError, DeadLetterReader, EventBatches, TardisFastError
+from tardis_fast._core import (
+    ConfigError,
+    DeadLetterReader,
+    EventBatches,
+    TardisFastError,
+    check_options,
+)
 from tardis_fast.options import DeliveryOptions, Settings
 from tardis_fast.options.settings import NO_BUS
 from tardis_fast.publisher import Publisher
@@ -49,12 +55,9 @@ def executor_settings(settings: Settings) -> Settings:
         given["spill"] = False
     given.setdefault("delivery_timeout_ms", DELIVERY_TIMEOUT_MS)
     prepared = replace(settings, delivery=DeliveryOptions(**given))
-    # Buses, routes and templates are checked as well; nothing is connected by that alone.
-    _publisher(prepared, Path(tempfile.gettempdir()) / _NEVER_WRITTEN).close(0)
+    # Buses, routes and templates are checked as well.
+    check_options(prepared.to_core())
     return prepared
-
-
-_NEVER_WRITTEN = "tardis-fast-no-dead-letters"
 
 
 def _publisher(settings: Settings, dead_letters: Path) -> Publisher:
