@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tardis_fast._core import (
     PAYLOAD_CASES,
     Archive,
+    Bell,
     BronzeEncoder,
     Chunk,
     Computer,
@@ -49,6 +50,7 @@ __all__ = [
     "PAYLOAD_CASES",
     "Archive",
     "AsyncPublisher",
+    "Bell",
     "BronzeEncoder",
     "Chunk",
     "Computer",

@@ -1,12 +1,13 @@
 """The Rust core of `tardis_fast`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Final, Literal, final
 
 __all__ = [
     "PAYLOAD_CASES",
     "Archive",
+    "Bell",
     "BronzeEncoder",
     "Chunk",
     "Computer",
@@ -273,6 +274,17 @@ class Archive:
         """
 
 @final
+class Bell:
+    """What sessions ring, from any thread, when it is worth asking them again."""
+
+    def __new__(cls) -> Bell: ...
+    def fileno(self) -> int:
+        """Return what an event loop watches: it can be read once the bell was rung."""
+
+    def take(self) -> list[int]:
+        """Return the numbers that rang since the last call."""
+
+@final
 class Session:
     """A replay or a live stream."""
 
@@ -316,10 +328,10 @@ class Session:
     def next_chunk(self) -> Chunk | None:
         """Wait for the next chunk; `None` at the end."""
 
-    def try_chunk(self, wake: Callable[[], object]) -> tuple[bool, Chunk | None]:
+    def try_chunk(self, bell: Bell, number: int) -> tuple[bool, Chunk | None]:
         """Return whether a chunk, or the end, is there, and the chunk.
 
-        If not, `wake` is called, once and from any thread, when it is worth asking again.
+        If not, `bell` is rung with `number`, once, when it is worth asking again.
         """
 
     def progress(self) -> str:

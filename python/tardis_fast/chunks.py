@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
+
+from tardis_fast.waiting import bell_of_loop
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -22,21 +23,13 @@ def chunks(session: _core.Session) -> Iterator[_core.Chunk]:
 
 async def chunks_async(session: _core.Session) -> AsyncIterator[_core.Chunk]:
     """Give the chunks of a session, without a thread, and end it when nobody reads on."""
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-
-    def wake() -> None:
-        try:
-            loop.call_soon_threadsafe(ready.set)
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            return
-
+    bell = bell_of_loop()
+    number = bell.new_number()
     try:
         while True:
-            ready.clear()
-            is_ready, chunk = session.try_chunk(wake)
+            is_ready, chunk = session.try_chunk(bell.core, number)
             if not is_ready:
-                await ready.wait()
+                await bell.wait(number)
             elif chunk is None:
                 return
             else:

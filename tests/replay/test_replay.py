@@ -1,6 +1,7 @@
 """Replaying the sample market from Python."""
 
 import asyncio
+import gc
 import json
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
@@ -56,6 +57,46 @@ def test_many_replays_in_one_loop_need_no_thread_each(feed: FeedOptions) -> None
     threads = len(list(Path("/proc/self/task").iterdir()))
     assert len(asyncio.run(read_all())) == 1
     assert len(list(Path("/proc/self/task").iterdir())) < threads + 20
+
+
+def test_an_event_loop_opens_one_pipe_and_takes_it_along(feed: FeedOptions) -> None:
+    def pipes() -> set[str]:
+        links = (str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.exists())
+        return {link for link in links if link.startswith("pipe:")}
+
+    async def read() -> None:
+        replay = tardis_fast.replay_normalized(stream("trade"), feed=feed)
+        async for _ in replay:
+            pass
+
+    async def read_some() -> int:
+        await asyncio.gather(*(read() for _ in range(10)))
+        return len(pipes())
+
+    gc.collect()
+    before = pipes()
+    for _ in range(3):
+        assert asyncio.run(read_some()) == len(before) + 1
+        gc.collect()
+        assert pipes() == before
+
+
+def test_a_reader_that_is_cancelled_leaves_the_others_alone(feed: FeedOptions) -> None:
+    async def read() -> bytes:
+        replay = tardis_fast.replay_normalized(stream("trade", "book_change"), feed=feed)
+        return b"".join([chunk async for chunk in replay])
+
+    async def read_all() -> list[bytes]:
+        tasks = [asyncio.create_task(read()) for _ in range(20)]
+        await asyncio.sleep(0)
+        for task in tasks[::2]:
+            task.cancel()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(one, asyncio.CancelledError) for one in found[::2])
+        return [one for one in found[1::2] if isinstance(one, bytes)]
+
+    lines = b"".join(tardis_fast.replay_normalized(stream("trade", "book_change"), feed=feed))
+    assert asyncio.run(read_all()) == [lines] * 10
 
 
 def test_raw_messages_are_untouched(feed: FeedOptions) -> None:

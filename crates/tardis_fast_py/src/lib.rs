@@ -1,6 +1,7 @@
 //! The extension module `tardis_fast._core`: turns Python arguments into Rust calls and back.
 
 mod archive;
+mod bell;
 mod columns;
 mod computer;
 mod encoder;
@@ -38,6 +39,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(publisher::check_options, module)?)?;
     module.add_class::<computer::Computer>()?;
     module.add_class::<archive::Archive>()?;
+    module.add_class::<bell::Bell>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<session::Chunk>()?;
     module.add_function(wrap_pyfunction!(session::filters_of_subscription, module)?)?;

@@ -1,11 +1,11 @@
 //! `Session`: replays and live streams for Python, chunk by chunk.
 //!
 //! A task of the runtime makes chunks, a few ahead of the reader. Who waits for a chunk waits
-//! without Python's lock, or is woken by a callable: asyncio needs no thread.
+//! without Python's lock, or is woken by a bell: asyncio needs no thread.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use arrow_array::Array;
@@ -23,6 +23,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::archive::Archive;
+use crate::bell::Bell;
 use crate::encoder::BronzeEncoder;
 use crate::errors::{bad_events, bad_option, bad_request, no_runtime, not_accepted, not_replayed};
 use crate::publisher::Publisher;
@@ -142,15 +143,19 @@ impl Session {
         }
     }
 
-    /// Whether a chunk, or the end, is there, and the chunk. If not, `wake` is called, once and from
-    /// any thread, when it is worth asking again.
-    fn try_chunk(&self, py: Python<'_>, wake: Py<PyAny>) -> PyResult<(bool, Option<Chunk>)> {
-        let polled = py.detach(|| {
-            let waker = Waker::from(Arc::new(PythonWaker(wake)));
-            match &mut *self.begun() {
-                State::Running(chunks, _) => chunks.poll_recv(&mut Context::from_waker(&waker)),
-                _ => Poll::Ready(None),
+    /// Whether a chunk, or the end, is there, and the chunk. If not, `bell` is rung with `number`,
+    /// once, when it is worth asking again.
+    fn try_chunk(
+        &self,
+        py: Python<'_>,
+        bell: &Bell,
+        number: u64,
+    ) -> PyResult<(bool, Option<Chunk>)> {
+        let polled = py.detach(|| match &mut *self.begun() {
+            State::Running(chunks, _) => {
+                chunks.poll_recv(&mut Context::from_waker(&bell.waker(number)))
             }
+            _ => Poll::Ready(None),
         });
         match polled {
             Poll::Pending => Ok((false, None)),
@@ -253,19 +258,6 @@ pub(crate) fn filters_of_subscription(exchange: &str, message: &str) -> PyResult
 #[pyfunction(name = "can_subscribe")]
 pub(crate) fn is_subscribable(exchange: &str) -> bool {
     can_subscribe(exchange)
-}
-
-/// Calls a callable when woken.
-struct PythonWaker(Py<PyAny>);
-
-impl Wake for PythonWaker {
-    fn wake(self: Arc<Self>) {
-        Python::attach(|py| {
-            if let Err(error) = self.0.call0(py) {
-                error.write_unraisable(py, Some(self.0.bind(py)));
-            }
-        });
-    }
 }
 
 /// A piece of a session's output.
