@@ -20,8 +20,8 @@ State = Literal["running", "finished", "failed", "cancelled"]
 
 _ENDED_KEPT = 50
 """Sessions that are still shown after their end."""
-_CHUNKS_KEPT = 8
-"""Chunks from which the last messages are shown."""
+MESSAGES_SHOWN = 8
+"""Messages that are shown, the last of all sessions."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -107,8 +107,8 @@ class Sessions:
         self.most = most
         self.running: dict[str, Session] = {}
         self.ended: deque[Session] = deque(maxlen=_ENDED_KEPT)
-        self.last_chunks: deque[tuple[bytes, bool]] = deque(maxlen=_CHUNKS_KEPT)
-        """Normalized messages, and whether they are frames."""
+        self.last_chunks: deque[tuple[bytes, bool]] = deque(maxlen=MESSAGES_SHOWN)
+        """Those with the last normalized messages, and whether they are frames."""
         self.by_outcome: Counter[tuple[str, State]] = Counter()
         """Ended sessions by endpoint and state."""
         self.messages: Counter[str] = Counter()
@@ -147,4 +147,6 @@ class Sessions:
         self.messages[session.endpoint] += chunk.messages
         self.bytes[session.endpoint] += size
         if session.endpoint.endswith("normalized"):
+            if chunk.messages >= MESSAGES_SHOWN:
+                self.last_chunks.clear()
             self.last_chunks.append((chunk.lines, frames))

@@ -17,12 +17,13 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
+from tardis_fast.server.sessions import MESSAGES_SHOWN
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 _PATIENCE_SECONDS = 2.0
-_MESSAGES_SHOWN = 8
 _LAST_ERROR = ("last_error", "last_error_us", "last_error_at")
 _EARLIEST = "process_start_time_seconds"
 """The figure that is not a sum, but the least of all."""
@@ -94,7 +95,7 @@ def merged_status(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "totals": {name: sum(one["totals"][name] for one in each) for name in each[0]["totals"]},
         "sessions": running + sorted(ended, key=lambda one: str(one["endedAt"]), reverse=True),
         "buses": list(buses.values()),
-        "events": [event for one in each for event in one["events"]][-_MESSAGES_SHOWN:],
+        "events": [event for one in each for event in one["events"]][-MESSAGES_SHOWN:],
     }
 
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from tardis_fast import __version__
 from tardis_fast.server import process
-from tardis_fast.server.sessions import Sessions, iso, moment, now
+from tardis_fast.server.sessions import MESSAGES_SHOWN, Sessions, iso, moment, now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tardis_fast.publisher import BusStats, Publisher
 
-_MESSAGES_SHOWN = 8
 _TWO_BYTE_LENGTH, _EIGHT_BYTE_LENGTH = 126, 127
 
 
@@ -72,8 +71,8 @@ def _last_messages(sessions: Sessions) -> Iterator[Any]:
     texts: list[bytes] = []
     for chunk, is_frames in reversed(sessions.last_chunks):
         messages = list(_frame_messages(chunk)) if is_frames else chunk.splitlines()
-        texts = messages[-(_MESSAGES_SHOWN - len(texts)) :] + texts
-        if len(texts) == _MESSAGES_SHOWN:
+        texts = messages[-(MESSAGES_SHOWN - len(texts)) :] + texts
+        if len(texts) == MESSAGES_SHOWN:
             break
     return (json.loads(text) for text in texts)
 
