@@ -415,3 +415,26 @@ fn maps_are_sorted_and_of_equal_keys_the_last_stays() {
     let batch = with_column(&batch, "meta", Some(Arc::new(unsorted.finish())));
     assert_eq!(wide_to_events(&batch).unwrap().value(0), expected);
 }
+
+#[test]
+fn each_row_has_its_own_meta() {
+    let metas: [&[(&str, &str)]; 11] = [
+        &[],
+        &[("a", "1")],
+        &[("a", "1")],
+        &[("a", "2")],
+        &[("b", "2")],
+        &[],
+        &[("ab", "")],
+        &[("a", "b")],
+        &[("a", ""), ("b", "c")],
+        &[("a", "c"), ("b", "")],
+        &[("a", "c"), ("b", "")],
+    ];
+    let event = |meta: &&[(&str, &str)]| NormalizedEvent {
+        meta: meta.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        ..trade(Trade::default())
+    };
+    let events = encoded(&metas.iter().map(event).collect::<Vec<_>>());
+    assert_eq!(wide_to_events(&events_to_wide(&events).unwrap()).unwrap(), events);
+}

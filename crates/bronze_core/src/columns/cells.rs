@@ -4,6 +4,7 @@
 //! a match and an index; a null cell is the field's default and leaves nothing on the wire; what is
 //! written equals what any Protobuf encoder writes that goes by field number and sorts maps by key.
 
+use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
 
 use arrow_array::cast::AsArray;
@@ -84,7 +85,7 @@ pub(super) enum Cells {
     Enum(StringArray, &'static [&'static str]),
     Time(TimestampMicrosecondArray),
     Levels { list: ListArray, prices: Option<StringArray>, amounts: Option<StringArray> },
-    Meta { map: MapArray, keys: StringArray, values: StringArray },
+    Meta { map: MapArray, keys: StringArray, values: StringArray, last: RefCell<LastMeta> },
     SymbolList { list: ListArray, symbols: StringArray },
 }
 
@@ -145,7 +146,7 @@ impl Cells {
             .clone();
         let keys = texts(map.keys(), || format!("{}.key", path()))?;
         let values = texts(map.values(), || format!("{}.value", path()))?;
-        Ok(Self::Meta { map, keys, values })
+        Ok(Self::Meta { map, keys, values, last: RefCell::default() })
     }
 
     #[inline]
@@ -188,9 +189,9 @@ impl Cells {
                     });
                 }
             }
-            Self::Meta { map, keys, values } => {
+            Self::Meta { map, keys, values, last } => {
                 let pairs = items(map, map.value_offsets(), row);
-                write_meta(number, pairs, keys, values, out);
+                last.borrow_mut().write(number, pairs, keys, values, out);
             }
             Self::SymbolList { list, symbols } => {
                 if list.is_valid(row) {
@@ -204,6 +205,49 @@ impl Cells {
         }
         Ok(())
     }
+}
+
+/// What was written last: a row's pairs are mostly those of the row before.
+#[derive(Debug, Default)]
+pub(super) struct LastMeta {
+    pairs: Range<usize>,
+    bytes: Vec<u8>,
+}
+
+impl LastMeta {
+    /// Writes a map's pairs.
+    #[inline]
+    fn write(
+        &mut self,
+        number: u32,
+        pairs: Range<usize>,
+        keys: &StringArray,
+        values: &StringArray,
+        out: &mut Vec<u8>,
+    ) {
+        if are_same(keys, &self.pairs, &pairs) && are_same(values, &self.pairs, &pairs) {
+            out.extend_from_slice(&self.bytes);
+            return;
+        }
+        let start = out.len();
+        write_meta(number, pairs.clone(), keys, values, out);
+        self.pairs = pairs;
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&out[start..]);
+    }
+}
+
+/// Whether two ranges of a column without nulls hold the same texts.
+#[inline]
+#[allow(clippy::cast_sign_loss)] // offsets are never negative
+fn are_same(texts: &StringArray, one: &Range<usize>, other: &Range<usize>) -> bool {
+    let offsets = texts.value_offsets();
+    let (one, other) = (&offsets[one.start..=one.end], &offsets[other.start..=other.end]);
+    let bytes = |of: &[i32]| &texts.value_data()[of[0] as usize..of[of.len() - 1] as usize];
+    texts.null_count() == 0
+        && one.len() == other.len()
+        && one.iter().zip(other).all(|(end, same)| end - one[0] == same - other[0])
+        && bytes(one) == bytes(other)
 }
 
 /// Writes a map's pairs in the order of their keys; of equal keys the last one stays.
