@@ -53,9 +53,15 @@ def stream(
 
 
 def kinds(messages: list[dict[str, Any]]) -> set[tuple[str, str]]:
-    """Return which type of message there is of which symbol; snapshots are a type of their own."""
+    """Return which type of message there is of which symbol; snapshots are a type of their own.
+
+    Errors and disconnects, which have no symbol, are there as they are.
+    """
     return {
-        ("book_start" if message.get("isSnapshot") else message["type"], message["symbol"])
+        (
+            "book_start" if message.get("isSnapshot") else message["type"],
+            message.get("symbol", str(message)),
+        )
         for message in messages
     }
 

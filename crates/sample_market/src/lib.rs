@@ -129,7 +129,8 @@ impl SampleMarket {
 
     /// Adds the lines to `out` that somebody gets who connects to the exchange at `time` and asks for
     /// `filters`: snapshots as the exchange sends or answers them. They may be up to a second old, as
-    /// books cannot be had while they settle; then all messages since follow.
+    /// books cannot be had while they settle; then all messages since follow. As in a [`SampleStream`],
+    /// no connection is ever lost.
     pub fn state(
         &self,
         exchange: &str,
@@ -161,10 +162,13 @@ impl SampleMarket {
             .collect();
         let lines = Lines::new(out, clock, venue.channels(), &instruments, filters);
         let seed = hash_text(self.options.seed, exchange.id());
-        let minute = Minute::new(venue, seed, markets, lines, self.pace());
+        let pace = self.pace();
         match joined_at {
-            None => minute.write(),
-            Some(at) => minute.write_joined(at),
+            None => Minute::new(venue, seed, markets, lines, pace).write(),
+            Some(at) => {
+                let pace = Pace { disconnect_chance: 0, ..pace };
+                Minute::new(venue, seed, markets, lines, pace).write_joined(at);
+            }
         }
         Ok(())
     }

@@ -349,15 +349,18 @@ fn stream(market: &SampleMarket, exchange: &str, (from, to, step): (i64, i64, i6
 
 #[test]
 fn whoever_connects_at_any_moment_has_the_books() {
+    // The archive's connection is lost in every minute; that of whoever connects is not.
     let market = SampleMarket::new(SampleOptions {
         messages_per_second: 30,
         book_levels: 100,
+        disconnects_per_hour: 60.0,
         ..SampleOptions::default()
     });
     let start = minute(0).micros().unwrap();
     let end = start + 120_000_000;
-    // At midnight, in mid-minute, while books settle, at and just before the end of a minute.
-    for from in [0, 7_123_456, 59_000_000, 59_634_567, 59_999_999, 60_000_000] {
+    // At midnight, in mid-minute, when the archive has lost its connection, while books settle, at and
+    // just before the end of a minute.
+    for from in [0, 7_123_456, 57_000_000, 59_000_000, 59_634_567, 59_999_999, 60_000_000] {
         for exchange in SampleMarket::exchanges() {
             let client = stream(&market, exchange, (start + from, end, 399_999));
             let expected = expected(&market.books(exchange, minute(2)).unwrap());

@@ -63,3 +63,27 @@ pub fn sample_state(
         .and_then(|at| first.get(at + ANSWER.len()..first.len() - 1));
     Ok(answer.unwrap_or_default().to_vec())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sample_market::SampleOptions;
+
+    #[test]
+    fn questions_are_answered_also_while_the_archive_has_lost_its_connection() {
+        let losing = SampleOptions { disconnects_per_hour: 60.0, ..SampleOptions::default() };
+        let start = Timestamp::of_minute(2024, 3, 1, 7, 30).micros().unwrap();
+        for (channel, field) in
+            [("depthSnapshot", "{\"lastUpdateId\":"), ("openInterest", "{\"symbol\":")]
+        {
+            let filters = format!(r#"[{{"channel":"{channel}","symbols":["BTCUSDT"]}}]"#);
+            for second in 0..60 {
+                let now = Timestamp::from_micros(start + second * 1_000_000);
+                let market = SampleMarket::new(losing.clone());
+                let answer = sample_state(&market, "binance-futures", now, &filters).unwrap();
+                let answer = String::from_utf8(answer).unwrap();
+                assert!(answer.starts_with(field), "{channel} at {second} s: {answer}");
+            }
+        }
+    }
+}
