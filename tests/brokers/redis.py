@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from redis import Redis
 
@@ -20,8 +20,11 @@ class RedisBroker(Broker):
     """A Redis server that keeps its data over restarts.
 
     `password` is asked of everyone, of `user` as well, whom the server knows only if it is given
-    (by ACL, with all rights). `fsync` is Redis' appendfsync: killed, either keeps what it had
-    acknowledged; the operating system still has it. `settings` are added to its redis.conf.
+    (by ACL, with all rights). `settings` are added to its redis.conf.
+
+    Killed, it still has everything that it acknowledged (appendfsync always). Redis' own default,
+    everysec, does not promise that: while a slow disk syncs, commands are acknowledged that were
+    not even written.
     """
 
     def __init__(
@@ -30,7 +33,6 @@ class RedisBroker(Broker):
         *,
         password: str | None = None,
         user: str | None = None,
-        fsync: Literal["always", "everysec"] = "everysec",
         settings: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(directory)
@@ -38,7 +40,6 @@ class RedisBroker(Broker):
             raise ValueError("a user needs a password")
         self._password = password
         self._user = user
-        self._fsync = fsync
         self._settings = dict(settings or {})
         self.port = free_port()
         self.tls_port = free_port()
@@ -74,7 +75,7 @@ class RedisBroker(Broker):
             "dir": str(self.directory),
             "save": '""',
             "appendonly": "yes",
-            "appendfsync": self._fsync,
+            "appendfsync": "always",
             **self._settings,
         }
         if self._password is not None:

@@ -190,11 +190,8 @@ def test_redis_can_be_cut_off(redis_broker: RedisBroker, proxy_to: Callable[...,
         assert client.ping()
 
 
-@pytest.mark.parametrize("fsync", ["always", "everysec"])
-def test_redis_keeps_its_entries_when_killed(
-    own_redis: Callable[..., RedisBroker], fsync: str
-) -> None:
-    broker = own_redis(fsync=fsync)
+def test_redis_keeps_its_entries_when_killed(own_redis: Callable[..., RedisBroker]) -> None:
+    broker = own_redis()
     with Redis.from_url(broker.url, socket_timeout=1, retry=None) as client:
         client.xadd("trades", {"payload": "kept"})
         broker.kill()
