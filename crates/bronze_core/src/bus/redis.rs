@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, RedisError, Value};
 use tokio::sync::Semaphore;
@@ -54,9 +55,10 @@ const LINGER: Duration = Duration::from_millis(5);
 /// Requests in flight. More than there are connections, so that one whose keys are many more than those
 /// of the others does not leave the connections idle.
 const LANES: usize = 16;
-/// Connections, each with one request at a time. While the server works on one, the others are sent; more
-/// than a few only wait in buffers.
-const CONNECTIONS: usize = 4;
+/// Connections, each with one request at a time. While the server works on one, the others are sent; it
+/// turns from one to the next every few events, so that they end about together, and with few of them it
+/// would have nothing to do until the next requests are there.
+const CONNECTIONS: usize = 8;
 
 /// How long a connection may take, with TLS and login.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -287,9 +289,8 @@ impl Redis {
                 idle.push(second);
             }
         }
-        while idle.len() < CONNECTIONS {
-            idle.push(more().await?.0);
-        }
+        let others = (idle.len()..CONNECTIONS).map(|_| more());
+        idle.extend(try_join_all(others).await?.into_iter().map(|(connection, ())| connection));
         Ok(Link { form, idle })
     }
 
