@@ -14,6 +14,7 @@
 mod batch;
 mod broker;
 mod cluster;
+mod lz4_frame;
 mod outcome;
 mod partitioner;
 mod progress;
@@ -26,7 +27,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use self::batch::BatchForm;
+use self::batch::{BatchForm, SpareRoom};
 use self::cluster::{Cluster, Topic};
 use self::outcome::{fate_of, reason_of};
 use self::progress::Progress;
@@ -78,6 +79,7 @@ pub(super) struct Direct {
     sequences: Mutex<HashMap<usize, Sequences>>,
     /// Bytes of a batch that each destination takes, as far as it has said.
     batch_bytes: Vec<AtomicUsize>,
+    spare: SpareRoom,
 }
 
 impl Direct {
@@ -89,6 +91,7 @@ impl Direct {
             cluster: Mutex::default(),
             sequences: Mutex::default(),
             batch_bytes: (0..destinations).map(|_| AtomicUsize::new(bytes)).collect(),
+            spare: SpareRoom::default(),
         }
     }
 
@@ -226,12 +229,13 @@ impl Direct {
         progress.answer()
     }
 
-    fn form<'a>(&self, settings: &'a Settings, request: &Request) -> BatchForm<'a> {
+    fn form<'a>(&'a self, settings: &'a Settings, request: &Request) -> BatchForm<'a> {
         BatchForm {
             record: &settings.form,
             codec: self.settings.codec,
             most_bytes: self.batch_bytes[request.destination].load(Ordering::Relaxed),
             most_events: self.settings.batch_events,
+            spare: &self.spare,
         }
     }
 

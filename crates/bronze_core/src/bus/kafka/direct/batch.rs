@@ -1,5 +1,8 @@
 //! From the events of a request to a batch for each partition.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::lz4_frame::Lz4Writer;
 use super::partitioner::partition_of;
 use super::record_batch::{Codec, HeaderWriter, Packed, Records};
 use crate::bus::Request;
@@ -10,6 +13,8 @@ use crate::payload_case::PayloadCase;
 
 /// What a batch takes beside its records, and more.
 const BATCH_OVERHEAD: usize = 1_000;
+/// How much room for records is kept while no batch uses it.
+const KEPT_BYTES: usize = 8 * 1024 * 1024;
 
 /// A batch of one partition.
 #[derive(Debug)]
@@ -30,6 +35,33 @@ pub(super) struct BatchForm<'a> {
     /// Bytes of a batch's records.
     pub(super) most_bytes: usize,
     pub(super) most_events: usize,
+    pub(super) spare: &'a SpareRoom,
+}
+
+/// Room for records that no batch uses. Memory that is new costs more than what is put into it.
+#[derive(Debug, Default)]
+pub(super) struct SpareRoom(Mutex<Vec<Vec<u8>>>);
+
+impl SpareRoom {
+    fn rooms(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records without a record, with room for so many bytes.
+    fn records(&self, bytes: usize) -> Records {
+        let mut room = self.rooms().pop().unwrap_or_default();
+        room.reserve(bytes);
+        Records::within(room)
+    }
+
+    fn take_back(&self, records: Records) {
+        let room = records.into_room();
+        let mut rooms = self.rooms();
+        let kept: usize = rooms.iter().map(Vec::capacity).sum();
+        if kept + room.capacity() <= KEPT_BYTES {
+            rooms.push(room);
+        }
+    }
 }
 
 /// The batches of a request, by partition and then in order.
@@ -47,17 +79,11 @@ struct Open {
     events: Vec<usize>,
 }
 
-impl Open {
-    fn close(self, partition: usize, codec: Codec) -> std::io::Result<Batch> {
-        let packed = self.records.pack(codec)?;
-        Ok(Batch { partition, packed, bytes: self.records.byte_len(), events: self.events })
-    }
-}
-
 impl BatchForm<'_> {
     /// Batches for all events of a request.
     pub(super) fn batches(&self, request: &Request, partitions: usize) -> std::io::Result<Batches> {
         let mut writer = RecordWriter::new(self.record);
+        let mut lz4 = Lz4Writer::default();
         let mut batches = Batches::default();
         let room = self.room(request, partitions);
         let mut open: Vec<Open> = Vec::new();
@@ -78,17 +104,17 @@ impl BatchForm<'_> {
             let is_full = bytes_with + RECORD_OVERHEAD + BATCH_OVERHEAD > self.most_bytes
                 || batch.events.len() >= self.most_events;
             if is_full && !batch.events.is_empty() {
-                batches.all.push(std::mem::take(batch).close(partition, self.codec)?);
+                batches.all.push(self.close(std::mem::take(batch), partition, &mut lz4)?);
             }
             if batch.events.is_empty() {
-                batch.records = Records::with_capacity(room);
+                batch.records = self.spare.records(room);
             }
             writer.write(bytes, &mut batch.records);
             batch.events.push(place);
         }
         for (partition, open) in open.into_iter().enumerate() {
             if !open.events.is_empty() {
-                batches.all.push(open.close(partition, self.codec)?);
+                batches.all.push(self.close(open, partition, &mut lz4)?);
             }
         }
         // Stable: those of a partition stay in their order.
@@ -96,11 +122,20 @@ impl BatchForm<'_> {
         Ok(batches)
     }
 
+    fn close(&self, open: Open, partition: usize, lz4: &mut Lz4Writer) -> std::io::Result<Batch> {
+        let Open { records, events } = open;
+        let packed = records.pack(self.codec, lz4)?;
+        let bytes = records.byte_len();
+        self.spare.take_back(records);
+        Ok(Batch { partition, packed, bytes, events })
+    }
+
     /// Bytes that the records of a partition will take, about.
     fn room(&self, request: &Request, partitions: usize) -> usize {
         let events: usize = request.events.iter().map(|(_, bytes)| bytes.len()).sum();
         let bytes = events + request.events.len() * RECORD_OVERHEAD;
-        (bytes / partitions * 5 / 4).min(self.most_bytes)
+        // Keys are never spread evenly, and growing means copying.
+        (bytes / partitions * 2).min(self.most_bytes)
     }
 
     /// The same events in two batches.
@@ -115,7 +150,7 @@ impl BatchForm<'_> {
                 writer.prepare(&event);
                 writer.write(bytes, &mut open.records);
             }
-            open.close(batch.partition, self.codec)
+            self.close(open, batch.partition, &mut Lz4Writer::default())
         };
         Ok([half(first)?, half(second)?])
     }

@@ -8,6 +8,8 @@ use crate::retry::Outcome;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Progress {
+    events: usize,
+    /// Of each event; none at all while nothing went wrong.
     outcomes: Vec<Outcome>,
     /// By partition and then in order.
     waiting: Vec<Batch>,
@@ -16,11 +18,11 @@ pub(super) struct Progress {
 impl Progress {
     /// A request of so many events, of which nothing is sent yet.
     pub(super) fn new(events: usize, batches: Batches) -> Self {
-        let mut outcomes = vec![Outcome::Acknowledged; events];
+        let mut progress = Self { events, outcomes: Vec::new(), waiting: batches.all };
         for (place, reason) in batches.unreadable {
-            outcomes[place] = Outcome::Permanent(reason);
+            progress.note(&[place], &Outcome::Permanent(reason));
         }
-        Self { outcomes, waiting: batches.all }
+        progress
     }
 
     /// The next batch of each partition; none at the end.
@@ -60,13 +62,14 @@ impl Progress {
     }
 
     pub(super) fn answer(self) -> Answer {
-        if self.outcomes.iter().all(|outcome| *outcome == Outcome::Acknowledged) {
+        if self.outcomes.is_empty() {
             return Answer::All(Outcome::Acknowledged);
         }
         Answer::Each(self.outcomes)
     }
 
     fn note(&mut self, events: &[usize], outcome: &Outcome) {
+        self.outcomes.resize(self.events, Outcome::Acknowledged);
         for place in events {
             self.outcomes[*place] = outcome.clone();
         }

@@ -5,11 +5,9 @@
 //! compressed together. All records of a batch have the time at which it is made, so that a record's
 //! bytes depend on its event and its place alone: a batch that is sent again is known by them.
 
-use std::io::Write as _;
-
 use bytes::{BufMut as _, Bytes};
-use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
 
+use super::lz4_frame::Lz4Writer;
 use crate::wire;
 
 /// How the records of a batch are compressed.
@@ -59,8 +57,15 @@ pub(super) struct Records {
 }
 
 impl Records {
-    pub(super) fn with_capacity(bytes: usize) -> Self {
-        Self { bytes: Vec::with_capacity(bytes), count: 0 }
+    /// No records yet, in room that was used for others before.
+    pub(super) fn within(mut room: Vec<u8>) -> Self {
+        room.clear();
+        Self { bytes: room, count: 0 }
+    }
+
+    /// The room that they took.
+    pub(super) fn into_room(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Bytes of all.
@@ -88,20 +93,12 @@ impl Records {
     }
 
     /// Compresses them into a batch that is not addressed yet.
-    pub(super) fn pack(&self, codec: Codec) -> std::io::Result<Packed> {
+    pub(super) fn pack(&self, codec: Codec, lz4: &mut Lz4Writer) -> std::io::Result<Packed> {
         let mut batch = Vec::with_capacity(HEADER_BYTES + self.bytes.len() / 2);
         batch.extend_from_slice(&[0; HEADER_BYTES]);
         match codec {
             Codec::None => batch.extend_from_slice(&self.bytes),
-            Codec::Lz4 => {
-                // Java's reader takes independent blocks only.
-                let info = FrameInfo::new()
-                    .block_mode(BlockMode::Independent)
-                    .block_size(BlockSize::Max64KB);
-                let mut encoder = FrameEncoder::with_frame_info(info, batch);
-                encoder.write_all(&self.bytes)?;
-                batch = encoder.finish()?;
-            }
+            Codec::Lz4 => lz4.append(&self.bytes, &mut batch)?,
             Codec::Zstd => {
                 zstd::stream::copy_encode(&self.bytes[..], &mut batch, ZSTD_LEVEL)?;
             }
@@ -129,15 +126,15 @@ impl Packed {
         self.fingerprint
     }
 
-    /// The batch as a producer sends it.
+    /// The batch as a producer sends it, which it does once.
     pub(super) fn stamp(
-        &self,
+        &mut self,
         producer: Producer,
         sequence: i32,
         now_ms: i64,
     ) -> std::io::Result<Bytes> {
         let sequence = if producer == Producer::NOBODY { -1 } else { sequence };
-        let mut batch = self.batch.clone();
+        let mut batch = std::mem::take(&mut self.batch);
         let length = i32::try_from(batch.len() - LENGTH_AT - 4).map_err(std::io::Error::other)?;
         let mut header = &mut batch[LENGTH_AT..HEADER_BYTES];
         header.put_i32(length);
@@ -244,7 +241,7 @@ mod tests {
     type Event = (Option<Vec<u8>>, Vec<u8>, Vec<(String, String)>);
 
     fn records_of(events: &[Event]) -> Records {
-        let mut records = Records::with_capacity(16);
+        let mut records = Records::within(b"left over".to_vec());
         let (mut writer, mut headers) = (HeaderWriter::default(), Vec::new());
         for (key, value, pairs) in events {
             writer.clear();
@@ -303,7 +300,7 @@ mod tests {
             now in 0..4_000_000_000_000_i64,
         ) {
             let records = records_of(&events);
-            let packed = records.pack(codec).unwrap();
+            let mut packed = records.pack(codec, &mut Lz4Writer::default()).unwrap();
             let batch = packed.stamp(Producer { id, epoch }, sequence, now).unwrap();
             let found = read(batch, codec);
             prop_assert_eq!(found.len(), events.len());
@@ -331,7 +328,11 @@ mod tests {
     #[test]
     fn a_batch_of_nobody_has_no_sequence() {
         let records = records_of(&[(None, b"event".to_vec(), Vec::new())]);
-        let batch = records.pack(Codec::None).unwrap().stamp(Producer::NOBODY, 7, 1).unwrap();
+        let batch = records
+            .pack(Codec::None, &mut Lz4Writer::default())
+            .unwrap()
+            .stamp(Producer::NOBODY, 7, 1)
+            .unwrap();
         let [record] = &read(batch, Codec::None)[..] else { panic!("one record") };
         assert_eq!((record.producer_id, record.producer_epoch, record.sequence), (-1, -1, -1));
     }
@@ -339,7 +340,9 @@ mod tests {
     #[test]
     fn fingerprints_tell_records_apart() {
         let event = |text: &str| (None, text.as_bytes().to_vec(), Vec::new());
-        let print = |events: &[Event]| records_of(events).pack(Codec::Lz4).unwrap().fingerprint();
+        let print = |events: &[Event]| {
+            records_of(events).pack(Codec::Lz4, &mut Lz4Writer::default()).unwrap().fingerprint()
+        };
         let (one, two) = (event("one"), event("two"));
         assert_eq!(print(&[one.clone(), two.clone()]), print(&[one.clone(), two.clone()]));
         assert_ne!(print(&[one.clone(), two.clone()]), print(&[two.clone(), one.clone()]));

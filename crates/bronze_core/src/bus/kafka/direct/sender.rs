@@ -49,8 +49,8 @@ impl Sender<'_> {
             }
         };
         let mut by_leader: HashMap<i32, (Vec<Batch>, Vec<PartitionProduceData>)> = HashMap::new();
-        for batch in round {
-            match self.stamped(leaders, producer, &batch) {
+        for mut batch in round {
+            match self.stamped(leaders, producer, &mut batch) {
                 Ok((leader, data)) => {
                     let (batches, all) = by_leader.entry(leader).or_default();
                     batches.push(batch);
@@ -111,7 +111,7 @@ impl Sender<'_> {
         &mut self,
         leaders: &[Option<i32>],
         producer: Producer,
-        batch: &Batch,
+        batch: &mut Batch,
     ) -> Result<(i32, PartitionProduceData), Outcome> {
         let partition = batch.partition;
         let topic = self.topic;

@@ -68,12 +68,13 @@ impl Sequences {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bus::kafka::direct::lz4_frame::Lz4Writer;
     use crate::bus::kafka::direct::record_batch::{Codec, Records};
 
     fn records(text: &str) -> Fingerprint {
         let mut records = Records::default();
         records.push(None, text.as_bytes(), &[0]);
-        records.pack(Codec::None).unwrap().fingerprint()
+        records.pack(Codec::None, &mut Lz4Writer::default()).unwrap().fingerprint()
     }
 
     #[test]
