@@ -25,7 +25,6 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
@@ -36,6 +35,7 @@ use crate::event_view::EventView;
 use crate::notice::Notices;
 use crate::payload_case::PayloadCase;
 use crate::payload_filter::PayloadFilter;
+use crate::picked_events::PickedEvents;
 use crate::publisher::{Prepared, PreparedBus, unreadable};
 use crate::retry::Outcome;
 
@@ -183,7 +183,7 @@ pub struct Request {
     /// with every request that is sent again.
     pub is_alone: bool,
     /// The events.
-    pub events: Vec<(PayloadCase, Bytes)>,
+    pub events: PickedEvents,
 }
 
 /// What became of a request.

@@ -219,7 +219,8 @@ impl Iterator for DeadLetters {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some((case, event)) = self.batch.get(self.next) {
+            if self.next < self.batch.len() {
+                let (case, event) = self.batch.shared(self.next);
                 self.next += 1;
                 return Some(Ok(DeadLetter { reason: Arc::clone(&self.reason), case, event }));
             }

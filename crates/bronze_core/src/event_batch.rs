@@ -203,12 +203,26 @@ impl EventBatch {
         self.entries.iter().map(|entry| entry.end)
     }
 
-    /// An event's case and bytes, sharing the batch's memory.
+    /// The case and bytes of the event at a place, which must be one.
+    #[inline]
     #[must_use]
-    pub fn get(&self, index: usize) -> Option<(PayloadCase, Bytes)> {
-        let entry = self.entries.get(index)?;
+    pub fn event(&self, index: usize) -> (PayloadCase, &[u8]) {
+        let (case, span) = self.span(index);
+        (case, &self.bytes[span])
+    }
+
+    /// The same, sharing the batch's memory.
+    #[must_use]
+    pub fn shared(&self, index: usize) -> (PayloadCase, Bytes) {
+        let (case, span) = self.span(index);
+        (case, self.bytes.slice(span))
+    }
+
+    #[inline]
+    fn span(&self, index: usize) -> (PayloadCase, std::ops::Range<usize>) {
+        let entry = self.entries[index];
         let start = index.checked_sub(1).map_or(0, |before| self.entries[before].end);
-        Some((entry.case, self.bytes.slice(start..entry.end)))
+        (entry.case, start..entry.end)
     }
 }
 
@@ -246,7 +260,8 @@ mod tests {
             [(PayloadCase::Trade, b"one"), (PayloadCase::Error, b""), (PayloadCase::Quote, b"2")];
         let batch = EventBatch::from_iter(pairs);
         assert_eq!(batch.iter().collect::<Vec<_>>(), pairs);
-        assert_eq!(batch.get(2), Some((PayloadCase::Quote, Bytes::from_static(b"2"))));
+        assert_eq!(batch.event(2), (PayloadCase::Quote, &b"2"[..]));
+        assert_eq!(batch.shared(0), (PayloadCase::Trade, Bytes::from_static(b"one")));
     }
 
     #[test]

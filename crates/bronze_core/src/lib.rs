@@ -22,6 +22,7 @@ mod notice;
 mod outbox;
 mod payload_case;
 mod payload_filter;
+mod picked_events;
 mod publish_input;
 mod publisher;
 mod queue;
@@ -53,6 +54,7 @@ pub use ledger::{Amount, End, LATENCY_BOUNDS, Latency, Ledger, LedgerSnapshot, P
 pub use notice::{Level, Notice, Notices};
 pub use payload_case::{PayloadCase, UnknownPayloadCase};
 pub use payload_filter::PayloadFilter;
+pub use picked_events::PickedEvents;
 pub use publish_input::PublishError;
 pub use publisher::{Publisher, PublisherOptions, StartError};
 pub use queue::{BatchQueue, PushError, QueueLimits};

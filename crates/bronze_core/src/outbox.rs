@@ -23,6 +23,7 @@ use crate::event_batch::EventBatch;
 use crate::event_view::EventView;
 use crate::ledger::Amount;
 use crate::payload_case::PayloadCase;
+use crate::picked_events::PickedEvents;
 use crate::retry::{Attempts, Outcome, RetryPolicy};
 
 /// How many waiting events are looked at for one request, in multiples of those it may hold.
@@ -253,8 +254,12 @@ impl Outbox {
             self.next_request += 1;
             (self.next_request, self.take_waiting(lane), Attempts::begin(self.policy, now))
         };
-        let events: Vec<_> = entries.iter().filter_map(|entry| self.event(*entry)).collect();
-        let amount = amount_of(events.iter().map(|(_, bytes)| bytes.len()));
+        let mut events = PickedEvents::with_capacity(entries.len());
+        for of_batch in entries.chunk_by(|one, other| one.batch == other.batch) {
+            let open = &self.batches[self.place(of_batch[0].batch)];
+            events.pick(&open.batch, of_batch.iter().map(|entry| entry.index));
+        }
+        let amount = self.amount(&entries);
         let lane_state = &mut self.lanes[lane];
         let is_alone = lane_state.in_flight.is_empty();
         let request = Request { destination: lane_state.destination, is_alone, events };
@@ -408,7 +413,7 @@ impl Outbox {
     }
 
     fn give_up(&mut self, reason: String, entries: &[Entry], settled: &mut Settled) {
-        let events = entries.iter().filter_map(|entry| self.event(*entry));
+        let events = entries.iter().map(|entry| self.batch_of(*entry).shared(entry.index as usize));
         let same = settled.given_up.last_mut().filter(|before| before.reason == reason);
         if let Some(before) = same {
             before.events.extend(events);
@@ -451,9 +456,7 @@ impl Outbox {
             let batch = if of_batch.len() == open.batch.len() {
                 open.batch.clone()
             } else {
-                let events: Vec<_> =
-                    of_batch.iter().filter_map(|entry| self.event(*entry)).collect();
-                events.iter().map(|(case, bytes)| (*case, bytes.as_ref())).collect()
+                of_batch.iter().map(|entry| open.batch.event(entry.index as usize)).collect()
             };
             taken.push((batch, open.position));
         }
@@ -473,12 +476,13 @@ impl Outbox {
         (batch - self.first_batch) as usize
     }
 
-    fn event(&self, entry: Entry) -> Option<(PayloadCase, Bytes)> {
-        self.batches[self.place(entry.batch)].batch.get(entry.index as usize)
+    fn batch_of(&self, entry: Entry) -> &EventBatch {
+        &self.batches[self.place(entry.batch)].batch
     }
 
     fn amount(&self, entries: &[Entry]) -> Amount {
-        amount_of(entries.iter().filter_map(|entry| self.event(*entry)).map(|(_, b)| b.len()))
+        let event = |entry: &Entry| self.batch_of(*entry).event(entry.index as usize).1;
+        amount_of(entries.iter().map(|entry| event(entry).len()))
     }
 
     fn settle(&mut self, entries: &[Entry]) {

@@ -232,7 +232,7 @@ mod tests {
     }
 
     fn mark(batch: &EventBatch) -> u32 {
-        let (_, bytes) = batch.get(0).unwrap();
+        let (_, bytes) = batch.event(0);
         u32::from_le_bytes(bytes[..4].try_into().unwrap())
     }
 

@@ -209,8 +209,8 @@ fn a_batch_shares_its_bytes() {
     assert_eq!((batch.len(), batch.byte_len()), (3, length));
     let listed: Vec<Vec<u8>> = batch.iter().map(|(_, bytes)| bytes.to_vec()).collect();
     for (index, expected) in listed.iter().enumerate() {
-        let (case, bytes) = batch.get(index).unwrap();
+        let (case, bytes) = batch.shared(index);
         assert_eq!((case, &bytes[..]), (PayloadCase::BookChange, &expected[..]));
+        assert_eq!(bytes.as_ptr(), batch.event(index).1.as_ptr());
     }
-    assert!(batch.get(3).is_none());
 }

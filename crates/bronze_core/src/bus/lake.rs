@@ -217,12 +217,14 @@ impl Table {
 
     /// Writes the events of one case, a file per date, and says what became of each.
     fn write(&self, request: &Request) -> Answer {
-        let Some((case, _)) = request.events.first() else { return Answer::Each(Vec::new()) };
+        let Some((case, _)) = request.events.iter().next() else {
+            return Answer::Each(Vec::new());
+        };
         let mut outcomes = vec![Outcome::Acknowledged; request.events.len()];
         let mut is_whole = true;
-        for (date, places) in by_date(request.events.iter().map(|(_, event)| event.as_ref())) {
-            let events = places.iter().map(|place| request.events[*place].1.as_ref());
-            let Err(error) = self.write_file(*case, &date, events) else { continue };
+        for (date, places) in by_date(request.events.iter().map(|(_, event)| event)) {
+            let events = places.iter().map(|place| request.events.event(*place).1);
+            let Err(error) = self.write_file(case, &date, events) else { continue };
             is_whole = false;
             let outcome = outcome_of(&error);
             for place in places {

@@ -297,7 +297,7 @@ impl Nats {
         for (place, (case, event)) in request.events.iter().enumerate() {
             match self.view(event) {
                 Ok(view) => {
-                    subjects.push(self.settings.subjects.of(*case, &view));
+                    subjects.push(self.settings.subjects.of(case, &view));
                     messages.push((place, view.data_type()));
                 }
                 Err(reason) => unreadable.push((place, Outcome::Permanent(reason))),
@@ -311,14 +311,14 @@ impl Nats {
             Err(reason) => return Answer::Disconnected(reason),
         };
         for (number, ((place, data_type), subject)) in messages.iter().zip(&subjects).enumerate() {
-            let (case, event) = &request.events[*place];
-            let headers = self.settings.messages.headers(*case, data_type, event);
+            let (case, event) = request.events.shared(*place);
+            let headers = self.settings.messages.headers(case, data_type, &event);
             let reply = Subject::from(format!("{}.{}.{number}", connection.inbox, ticket.number));
             let publishing = connection.client.publish_with_reply_and_headers(
                 subject.clone(),
                 reply,
                 headers,
-                event.clone(),
+                event,
             );
             if let Err(error) = publishing.await {
                 return self.lost(connection, &error);
@@ -379,10 +379,10 @@ impl Nats {
                     continue;
                 }
             };
-            let subject = self.settings.subjects.of(*case, &view);
-            let headers = self.settings.messages.headers(*case, view.data_type(), event);
-            let publishing =
-                connection.client.publish_with_headers(subject, headers, event.clone());
+            let subject = self.settings.subjects.of(case, &view);
+            let headers = self.settings.messages.headers(case, view.data_type(), event);
+            let (_, event) = request.events.shared(place);
+            let publishing = connection.client.publish_with_headers(subject, headers, event);
             if let Err(error) = publishing.await {
                 return self.lost(connection, &error);
             }

@@ -196,7 +196,7 @@ impl BusClient for Redis {
             // ends the connection of whoever sends more.
             let put = self.check_size(event).and_then(|()| {
                 let put =
-                    commands.push(|bytes| self.entries.put_command(*case, event, &mut text, bytes));
+                    commands.push(|bytes| self.entries.put_command(case, event, &mut text, bytes));
                 put.map_err(|error| error.to_string())
             });
             if let Err(reason) = put {

@@ -115,7 +115,8 @@ impl BusClient for ScriptedBus {
     }
 
     async fn send(self: Arc<Self>, request: Request) -> Answer {
-        let events = request.events;
+        let shared = |place| request.events.shared(place);
+        let events: Vec<_> = (0..request.events.len()).map(shared).collect();
         self.broker.largest_request.fetch_max(events.len(), SeqCst);
         tokio::time::sleep(Duration::from_micros(fastrand::u64(..800))).await;
         if !self.broker.is_up.load(SeqCst) {

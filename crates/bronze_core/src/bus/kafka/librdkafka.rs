@@ -100,7 +100,7 @@ impl Librdkafka {
         let topic = settings.route.destinations().get(request.destination);
         let topic = topic.ok_or("there is no such topic among the routes")?;
         let mut key = String::new();
-        for (_, bytes) in &request.events {
+        for (_, bytes) in request.events.iter() {
             let event = match EventView::reread(bytes) {
                 Ok(event) => event,
                 Err(error) => {
@@ -111,7 +111,7 @@ impl Librdkafka {
             key.clear();
             settings.form.key.render(&event, &mut key);
             let mut record = BaseRecord::with_opaque_to(topic, handover.next_number())
-                .payload(bytes.as_ref())
+                .payload(bytes)
                 .headers(settings.form.headers(&event));
             if !key.is_empty() {
                 record = record.key(key.as_str());

@@ -416,7 +416,7 @@ async fn sending_without_a_connection_says_so() {
     let expected = Answer::Disconnected("there is no connection to Kafka".to_owned());
     for client in ["direct", "librdkafka"] {
         let bus = Arc::new(bus(KafkaOptions { client: text(client), ..options() }));
-        let request = Request { destination: 0, is_alone: true, events: Vec::new() };
+        let request = Request { destination: 0, is_alone: true, ..Request::default() };
         assert_eq!(Arc::clone(&bus).send(request).await, expected);
         bus.close().await;
     }

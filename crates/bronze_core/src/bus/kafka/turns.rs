@@ -53,7 +53,7 @@ mod tests {
     use std::task::Poll;
 
     fn request(destination: usize, is_alone: bool) -> Request {
-        Request { destination, is_alone, events: Vec::new() }
+        Request { destination, is_alone, ..Request::default() }
     }
 
     async fn has_come(turn: &mut Turn) -> Option<bool> {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_kinesis::types::PutRecordsResultEntry;
-use bytes::Bytes;
 use prost::Message;
 
 use super::*;
@@ -185,7 +184,7 @@ async fn nothing_is_sent_before_a_connection() {
     let request = Request {
         destination: 0,
         is_alone: true,
-        events: vec![(PayloadCase::Trade, Bytes::from(event("1")))],
+        events: [(PayloadCase::Trade, &event("1")[..])].into_iter().collect(),
     };
     let answer = Arc::new(client(options())).send(request).await;
     assert_eq!(answer, Answer::Disconnected("there is no connection".to_owned()));

@@ -145,7 +145,7 @@ impl BatchForm<'_> {
             let mut writer = RecordWriter::new(self.record);
             let mut open = Open { events: events.to_vec(), ..Open::default() };
             for place in events {
-                let bytes = &request.events[*place].1;
+                let bytes = request.events.event(*place).1;
                 let event = EventView::reread(bytes).map_err(std::io::Error::other)?;
                 writer.prepare(&event);
                 writer.write(bytes, &mut open.records);

@@ -21,6 +21,7 @@ use crate::delivery::DeliveryOptions;
 use crate::generated::bronze::{NormalizedEvent, Trade, normalized_event::Payload};
 use crate::notice::Notices;
 use crate::payload_case::PayloadCase;
+use crate::picked_events::PickedEvents;
 use crate::retry::Outcome;
 
 const TOPIC: &str = "events";
@@ -57,11 +58,15 @@ fn event(number: usize) -> (PayloadCase, Bytes) {
     (PayloadCase::Trade, Bytes::from(event.encode_to_vec()))
 }
 
+fn picked(events: &[(PayloadCase, Bytes)]) -> PickedEvents {
+    events.iter().map(|(case, event)| (*case, &event[..])).collect()
+}
+
 /// Sends events as the dispatcher does: what failed goes again, alone, until all is there.
 async fn deliver(client: &Arc<Kafka>, numbers: std::ops::Range<usize>) -> usize {
     let mut events: Vec<_> = numbers.map(event).collect();
     for retries in 0..100 {
-        let request = Request { destination: 0, is_alone: true, events: events.clone() };
+        let request = Request { destination: 0, is_alone: true, events: picked(&events) };
         match Arc::clone(client).send(request).await {
             Answer::All(Outcome::Acknowledged) => return retries,
             Answer::All(Outcome::Permanent(reason)) => panic!("{reason}"),
@@ -166,7 +171,7 @@ async fn what_a_mock_cluster_refuses_is_given_up() {
     client.connect().await.unwrap();
     let refused = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
     cluster.request_errors(RDKafkaApiKey::Produce, &[refused]);
-    let request = || Request { destination: 0, is_alone: true, events: vec![event(0)] };
+    let request = || Request { destination: 0, is_alone: true, events: picked(&[event(0)]) };
     let Answer::Each(outcomes) = Arc::clone(&client).send(request()).await else {
         panic!("an outcome each")
     };
@@ -184,7 +189,7 @@ async fn requests_behind_one_that_goes_again_wait_for_it() {
     let error = RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS;
     cluster.request_errors(RDKafkaApiKey::Produce, &[error]);
     let request =
-        |is_alone, number| Request { destination: 0, is_alone, events: vec![event(number)] };
+        |is_alone, number| Request { destination: 0, is_alone, events: picked(&[event(number)]) };
     let first = Arc::clone(&client).send(request(true, 0));
     let second = Arc::clone(&client).send(request(false, KEYS));
     let (second, first) = tokio::join!(second, first);
