@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::batch_room;
 use crate::payload_case::PayloadCase;
 
 /// Bytes after which the next batch begins, where events are cut into batches: a size that suits
@@ -43,6 +44,12 @@ impl EventBuffer {
     /// An empty buffer with room for so many events, and their bytes.
     pub(crate) fn with_room(events: usize, bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes), entries: Vec::with_capacity(events) }
+    }
+
+    /// An empty buffer for events that come to about so many bytes, and may be several batches.
+    pub(crate) fn for_batches(bytes: usize) -> Self {
+        let room = if bytes < BATCH_BYTES { Vec::with_capacity(bytes) } else { batch_room::take() };
+        Self { bytes: room, entries: Vec::new() }
     }
 
     /// Number of events.
@@ -111,10 +118,33 @@ impl EventBuffer {
 
     /// Takes the events out as a batch and leaves the buffer empty.
     pub fn take_batch(&mut self) -> EventBatch {
-        EventBatch {
-            bytes: Bytes::from(std::mem::take(&mut self.bytes)),
-            entries: std::mem::take(&mut self.entries).into(),
-        }
+        self.take_batch_for(Vec::new())
+    }
+
+    /// The same, and the buffer is ready for another full batch.
+    pub(crate) fn take_full_batch(&mut self) -> EventBatch {
+        self.take_batch_for(batch_room::take())
+    }
+
+    fn take_batch_for(&mut self, next: Vec<u8>) -> EventBatch {
+        let entries = self.entries.as_slice().into();
+        self.entries.clear();
+        EventBatch { bytes: batch_room::freeze(std::mem::replace(&mut self.bytes, next)), entries }
+    }
+
+    /// The events as the last batch, which takes no more memory than they need; none if there are none.
+    pub(crate) fn into_last_batch(mut self) -> Option<EventBatch> {
+        let is_used = self.bytes.len() > self.bytes.capacity() / 2;
+        let batch = if self.is_empty() {
+            None
+        } else if is_used {
+            return Some(self.take_batch());
+        } else {
+            let bytes = Bytes::copy_from_slice(&self.bytes);
+            Some(EventBatch { bytes, entries: self.entries.as_slice().into() })
+        };
+        batch_room::give_back(self.bytes);
+        batch
     }
 }
 
@@ -129,30 +159,25 @@ pub(crate) struct BatchBuilder {
 impl BatchBuilder {
     /// Nothing yet; about so many events will come.
     pub(crate) fn with_room(events: usize) -> Self {
-        let bytes = events.saturating_mul(EVENT_BYTES).min(ROOM_BYTES);
-        Self { full: Vec::new(), buffer: EventBuffer::with_capacity(bytes) }
+        let buffer = EventBuffer::for_batches(events.saturating_mul(EVENT_BYTES));
+        Self { full: Vec::new(), buffer }
     }
 
     /// Begins the next batch if this one is full.
     #[inline]
     pub(crate) fn cut(&mut self) {
         if self.buffer.byte_len() >= BATCH_BYTES {
-            self.full.push(self.buffer.take_batch());
-            self.buffer = EventBuffer::with_capacity(ROOM_BYTES);
+            self.full.push(self.buffer.take_full_batch());
         }
     }
 
     /// All batches; none is empty.
-    pub(crate) fn finish(mut self) -> Vec<EventBatch> {
-        if !self.buffer.is_empty() {
-            self.full.push(self.buffer.take_batch());
-        }
-        self.full
+    pub(crate) fn finish(self) -> Vec<EventBatch> {
+        let Self { mut full, buffer } = self;
+        full.extend(buffer.into_last_batch());
+        full
     }
 }
-
-/// What a batch takes with its last event.
-const ROOM_BYTES: usize = BATCH_BYTES + BATCH_BYTES / 8;
 
 impl EventBatch {
     /// The events that lie one after the other in `bytes`, given each one's case and length;

@@ -1,6 +1,7 @@
 //! Bronze events: normalized messages in their envelope, as they are published and kept.
 
 mod backlog;
+mod batch_room;
 pub mod bus;
 mod bus_report;
 pub mod columns;

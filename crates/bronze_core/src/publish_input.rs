@@ -55,14 +55,16 @@ impl Publisher {
     ) -> Result<u64, PublishError> {
         let filter = self.filter();
         let mut batches = Batches { publisher: self, keep_waiting, accepted: 0 };
-        let mut buffer = EventBuffer::with_capacity(BATCH_BYTES.min(lines.len()));
+        let mut buffer = EventBuffer::for_batches(lines.len());
         for message in read_json_lines(lines)? {
             if filter.allows(PayloadCase::of(&message)) {
                 encoder.encode(&message, ingest, &mut buffer);
-                batches.publish_full(&mut buffer)?;
+                if buffer.byte_len() >= BATCH_BYTES {
+                    batches.publish(&buffer.take_full_batch())?;
+                }
             }
         }
-        batches.publish(&mut buffer)?;
+        buffer.into_last_batch().map_or(Ok(()), |batch| batches.publish(&batch))?;
         Ok(batches.accepted)
     }
 
@@ -93,7 +95,7 @@ impl Publisher {
         keep_waiting: impl FnMut() -> bool,
     ) -> Result<u64, PublishError> {
         let mut published = Batches { publisher: self, keep_waiting, accepted: 0 };
-        batches.iter().try_for_each(|batch| published.publish_batch(batch))?;
+        batches.iter().try_for_each(|batch| published.publish(batch))?;
         Ok(published.accepted)
     }
 
@@ -113,11 +115,11 @@ impl Publisher {
         let (mut rows, mut cases) = (rows, cases.as_slice());
         while !rows.is_empty() {
             let (events, bytes) = first_batch(rows);
-            let mut buffer = EventBuffer::with_room(events, bytes);
+            let mut buffer = EventBuffer::for_batches(bytes);
             for (case, event) in cases.iter().zip(&rows[..events]) {
                 buffer.push(*case, event);
             }
-            batches.publish(&mut buffer)?;
+            buffer.into_last_batch().map_or(Ok(()), |batch| batches.publish(&batch))?;
             (rows, cases) = (&rows[events..], &cases[events..]);
         }
         Ok(batches.accepted)
@@ -144,19 +146,7 @@ struct Batches<'a, W> {
 }
 
 impl<W: FnMut() -> bool> Batches<'_, W> {
-    /// Publishes the buffer if it is full.
-    fn publish_full(&mut self, buffer: &mut EventBuffer) -> Result<(), PublishError> {
-        if buffer.byte_len() >= BATCH_BYTES { self.publish(buffer) } else { Ok(()) }
-    }
-
-    fn publish(&mut self, buffer: &mut EventBuffer) -> Result<(), PublishError> {
-        if buffer.is_empty() {
-            return Ok(());
-        }
-        self.publish_batch(&buffer.take_batch())
-    }
-
-    fn publish_batch(&mut self, batch: &EventBatch) -> Result<(), PublishError> {
+    fn publish(&mut self, batch: &EventBatch) -> Result<(), PublishError> {
         let published = self.publisher.publish(batch, &mut self.keep_waiting);
         let accepted = self.accepted;
         self.accepted +=
