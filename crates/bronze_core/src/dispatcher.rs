@@ -132,7 +132,7 @@ impl<B: BusClient> Dispatcher<B> {
                 return self.finish().await;
             }
             let wake_at = self.wake_at(now, stop_at);
-            let has_room = self.has_room();
+            let has_room = self.has_room(now);
             tokio::select! {
                 Some(answered) = self.sends.join_next_with_id() => self.take_answers(answered),
                 connected = connection(&mut self.link) => self.take_connection(connected),
@@ -153,8 +153,15 @@ impl<B: BusClient> Dispatcher<B> {
         stop_at.is_some() || self.intake.is_flushing() || self.outbox.held_bytes() >= self.window
     }
 
-    fn has_room(&self) -> bool {
-        self.outbox.held_bytes() + self.unburied_bytes < self.window && self.disk_again.is_none()
+    fn has_room(&self, now: Instant) -> bool {
+        let held = self.outbox.held_bytes() + self.unburied_bytes;
+        held < self.window && self.disk_again.is_none() && self.enough_until(now).is_none()
+    }
+
+    /// Until when nothing need be taken in. While the bus is away there is never enough: memory is there
+    /// to be filled before the disk.
+    fn enough_until(&self, now: Instant) -> Option<Instant> {
+        matches!(self.link, Link::Up).then(|| self.outbox.enough_until(now)).flatten()
     }
 
     /// Takes batches in while there is room, up to a turn's worth; says whether there may be more.
@@ -163,7 +170,7 @@ impl<B: BusClient> Dispatcher<B> {
             self.disk_again = None;
         }
         let mut bytes = 0;
-        while self.has_room() && bytes < TURN_BYTES {
+        while self.has_room(now) && bytes < TURN_BYTES {
             match self.intake.next() {
                 Ok(Some((batch, position))) => {
                     bytes += batch.byte_len();
@@ -381,7 +388,7 @@ impl<B: BusClient> Dispatcher<B> {
             Link::Connecting(_) => None,
         };
         let commit_at = (!self.to_commit.is_empty()).then(|| self.committed_at + COMMIT_EVERY);
-        [send_at, stop_at, commit_at, self.disk_again]
+        [send_at, stop_at, commit_at, self.disk_again, self.enough_until(now)]
             .into_iter()
             .flatten()
             .fold(now + LONGEST_SLEEP, Instant::min)

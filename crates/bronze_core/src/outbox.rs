@@ -29,6 +29,9 @@ use crate::retry::{Attempts, Outcome, RetryPolicy};
 /// How many waiting events are looked at for one request, in multiples of those it may hold.
 const LOOK_AHEAD: usize = 4;
 
+/// How long after an answer the next one is counted on.
+const ANSWERS_WITHIN: Duration = Duration::from_millis(100);
+
 /// An event in the outbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
@@ -52,6 +55,8 @@ struct OpenBatch {
 #[derive(Debug, Default)]
 struct Lane {
     destination: usize,
+    /// Whether it ever had an event.
+    is_used: bool,
     waiting: VecDeque<Entry>,
     waiting_size: usize,
     in_flight: Vec<Flight>,
@@ -129,6 +134,8 @@ pub(crate) struct Outbox {
     lanes: Vec<Lane>,
     next_request: u64,
     in_flight: usize,
+    /// When the last answer came.
+    answered: Option<Instant>,
     /// The place up to which the backlog is done, if that changed since it was asked for.
     done: VecDeque<BacklogPosition>,
     address: Address,
@@ -151,6 +158,7 @@ impl Outbox {
             lanes: Vec::new(),
             next_request: 0,
             in_flight: 0,
+            answered: None,
             done: VecDeque::new(),
             address: Address::default(),
             keys: HashSet::new(),
@@ -181,6 +189,29 @@ impl Outbox {
         })
     }
 
+    /// Until when nothing more need be taken in, if that is so: every lane in use is busy, and half of them
+    /// have their next requests ready. More would be looked at now and again, from afar, when it is sent.
+    ///
+    /// Lanes that send something again have nothing ready, and where nobody answers there is no end to
+    /// waiting: those that could go on must not wait for those that cannot.
+    pub(crate) fn enough_until(&self, now: Instant) -> Option<Instant> {
+        let RequestLimits { events, bytes, pipelined, one_event_per_key, .. } = self.limits;
+        // Where a request has one event of a key, it is made up of many that wait.
+        let events = if one_event_per_key { LOOK_AHEAD * events } else { events };
+        let mut ready = 0;
+        let mut used = 0;
+        for lane in self.lanes.iter().filter(|lane| lane.is_used) {
+            let full = (lane.waiting.len() / events).max(lane.waiting_size / bytes.max(1));
+            if full == 0 && lane.in_flight.is_empty() && lane.again.is_empty() {
+                return None;
+            }
+            used += 1;
+            ready += if lane.again.is_empty() { full.min(pipelined) } else { 0 };
+        }
+        let until = self.answered? + ANSWERS_WITHIN;
+        (ready > 0 && ready >= pipelined * used / 2 && until > now).then_some(until)
+    }
+
     /// Takes a batch in and returns the events that the bus refuses.
     pub(crate) fn admit<B: BusClient>(
         &mut self,
@@ -198,6 +229,7 @@ impl Outbox {
                 Ok((lane, size, key)) => {
                     left += 1;
                     let lane = &mut self.lanes[lane];
+                    lane.is_used = true;
                     lane.waiting_size += size as usize;
                     lane.waiting.push_back(Entry { batch: number, index, size, key });
                 }
@@ -332,6 +364,7 @@ impl Outbox {
         };
         let flight = flights.remove(place);
         self.in_flight -= 1;
+        self.answered = Some(now);
         let mut settled =
             Settled { latency: now.saturating_duration_since(flight.sent), ..Settled::default() };
         match answer {

@@ -27,6 +27,10 @@ const SYMBOLS: u64 = 7;
 struct Broker {
     is_up: AtomicBool,
     is_refusing: AtomicBool,
+    /// Whether it does not answer for its second destination.
+    is_hanging: AtomicBool,
+    /// Whether it takes nothing for its second destination.
+    is_busy: AtomicBool,
     /// How many of a thousand requests fail.
     failures: AtomicUsize,
     taken: Mutex<Vec<(String, u64)>>,
@@ -38,6 +42,8 @@ impl Broker {
         Arc::new(Self {
             is_up: AtomicBool::new(true),
             is_refusing: AtomicBool::new(false),
+            is_hanging: AtomicBool::new(false),
+            is_busy: AtomicBool::new(false),
             failures: AtomicUsize::new(failures),
             taken: Mutex::new(Vec::new()),
             largest_request: AtomicUsize::new(0),
@@ -121,6 +127,14 @@ impl BusClient for ScriptedBus {
         tokio::time::sleep(Duration::from_micros(fastrand::u64(..800))).await;
         if !self.broker.is_up.load(SeqCst) {
             return Answer::Disconnected("went away".to_owned());
+        }
+        if request.destination == 1 {
+            while self.broker.is_hanging.load(SeqCst) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            if self.broker.is_busy.load(SeqCst) {
+                return Answer::All(Outcome::Transient("busy".to_owned()));
+            }
         }
         if fastrand::usize(..1_000) >= self.broker.failures.load(SeqCst) {
             self.broker.take(&events);
@@ -246,6 +260,32 @@ fn every_event_arrives_in_order_whatever_fails() {
         assert!(largest <= if one_event_per_key { 7 } else { 20 }, "{largest}");
         let left = publisher.close(Duration::from_secs(10)).remove(0).left;
         assert_eq!(left, Left::default());
+    }
+}
+
+#[test]
+fn a_destination_that_does_not_answer_or_fails_holds_up_no_other() {
+    for is_hanging in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let broker = Broker::new(0);
+        broker.is_hanging.store(is_hanging, SeqCst);
+        broker.is_busy.store(!is_hanging, SeqCst);
+        let limits = RequestLimits { lanes: 1, ..limits() };
+        let publisher = start(&broker, limits, &delivery(directory.path()));
+        // The second destination is that of S3, whose events are among all others.
+        publish(&publisher, 1..1_200, 300);
+        let is_of_other = |number: &u64| number % SYMBOLS != 3;
+        let others: HashSet<u64> =
+            all_but(1..1_200, &refused(1..1_200)).into_iter().filter(is_of_other).collect();
+        let patience = Instant::now() + Duration::from_mins(2);
+        while broker.numbers_in_order() != others {
+            assert!(Instant::now() < patience, "others wait for it");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        broker.is_hanging.store(false, SeqCst);
+        broker.is_busy.store(false, SeqCst);
+        assert!(publisher.flush(Duration::from_mins(2), || true));
+        assert_eq!(broker.numbers_in_order(), all_but(1..1_200, &refused(1..1_200)));
     }
 }
 
