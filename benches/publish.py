@@ -3,7 +3,8 @@
 usage: python benches/publish.py [--events N] [--only kafka|redis|nats]
 
 Starts the brokers that scripts/brokers.sh installed, one at a time. Contenders take turns, four
-times, and the best of each figure counts. Nothing is asserted; the report says which bars are met.
+times (twelve on Redis, whose load tool is tried with three numbers of connections), and the best of
+each figure counts. Nothing is asserted; the report says which bars are met.
 """
 
 import argparse
@@ -24,7 +25,6 @@ from publishing.buses import BUSES, Bus
 from publishing.figures import Figures
 from publishing.trades import CHUNK, SYMBOLS, Trades
 
-ROUNDS = 4
 PYTHON_SHARE = 8
 """Python publishes so many times fewer events, to end in the same time."""
 LIMIT_SHARE = 0.85
@@ -80,7 +80,7 @@ class Course:
         # A broker that just started is slower than it will be.
         self._run(COLUMNS, self._events)
         best: dict[str, Figures] = {}
-        for _ in range(ROUNDS):
+        for _ in range(self._bus.rounds):
             for contender in (COLUMNS, LINES, PYTHON, LIMIT + self._bus.limit_name):
                 figures = self._run(contender, self._events)
                 best[contender] = figures.best(best.get(contender, figures))
