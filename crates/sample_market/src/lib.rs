@@ -140,7 +140,7 @@ impl SampleMarket {
     ) -> Result<(), SampleError> {
         let micros = time.micros().ok_or(SampleError::TimeOutOfRange { time })?;
         let at = micros.rem_euclid(MINUTE / 10) * 10;
-        self.write_minute(exchange, time, filters, out, Some(at))
+        self.without_losses().write_minute(exchange, time, filters, out, Some(at))
     }
 
     fn write_minute(
@@ -162,13 +162,10 @@ impl SampleMarket {
             .collect();
         let lines = Lines::new(out, clock, venue.channels(), &instruments, filters);
         let seed = hash_text(self.options.seed, exchange.id());
-        let pace = self.pace();
+        let minute = Minute::new(venue, seed, markets, lines, self.pace());
         match joined_at {
-            None => Minute::new(venue, seed, markets, lines, pace).write(),
-            Some(at) => {
-                let pace = Pace { disconnect_chance: 0, ..pace };
-                Minute::new(venue, seed, markets, lines, pace).write_joined(at);
-            }
+            None => minute.write(),
+            Some(at) => minute.write_joined(at),
         }
         Ok(())
     }
@@ -187,6 +184,11 @@ impl SampleMarket {
             }
         };
         Ok(self.instruments(exchange, &clock).iter().map(book).collect())
+    }
+
+    /// The same market, whose connections are never lost: as it is live.
+    fn without_losses(&self) -> Self {
+        Self::new(SampleOptions { disconnects_per_hour: 0.0, ..self.options.clone() })
     }
 
     fn instruments(&self, exchange: Exchange, clock: &Clock) -> Vec<Instrument> {

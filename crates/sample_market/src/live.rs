@@ -6,7 +6,7 @@
 use market_data::{Filter, Timestamp};
 
 use crate::clock::MINUTE;
-use crate::{SampleError, SampleMarket, SampleOptions, clock_of, find, venue};
+use crate::{SampleError, SampleMarket, clock_of, find, venue};
 
 const MICROS_PER_MINUTE: i64 = MINUTE / 10;
 /// Length of a line's time and the space behind it.
@@ -30,7 +30,7 @@ impl SampleMarket {
     pub fn connect(&self, exchange: &str, now: Timestamp) -> Result<SampleStream, SampleError> {
         clock_of(now)?;
         Ok(SampleStream {
-            market: Self::new(SampleOptions { disconnects_per_hour: 0.0, ..self.options.clone() }),
+            market: self.without_losses(),
             exchange: find(exchange)?.id(),
             filters: Vec::new(),
             until: now.micros().ok_or(SampleError::TimeOutOfRange { time: now })?,
